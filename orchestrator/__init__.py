@@ -1,0 +1,1 @@
+"""The control side: Hydra, Ray, verdicts, reports. No vLLM, no torch."""

@@ -1,1 +1,1 @@
-"""Runs inside a build's interpreter: the standard library, vLLM and nothing of ours but the contract."""
+"""Runs inside a build's interpreter: standard library, vLLM, and of ours only the contract."""

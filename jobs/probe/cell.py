@@ -1,0 +1,122 @@
+"""One cell, in this process: start the engine, read it, let it generate, report."""
+
+import dataclasses
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from jobs.contract import (
+    Check,
+    Failure,
+    Phase,
+    ProbeReport,
+    ProbeRequest,
+    request_from_json,
+    to_json,
+)
+from jobs.probe import (
+    environment,
+    error_log,
+    exceptions,
+    files,
+    identity,
+    observers,
+    phases,
+    rejections,
+    shipped,
+    warming,
+)
+from jobs.probe.reading import extension, ranks
+
+PROMPT = (1, 5, 6, 7, 5, 6, 7)
+"""Token ids that every vocabulary has; the repetition gives n-gram drafts something to find."""
+
+NEW_TOKENS = 8
+
+
+def preload() -> None:
+    """Import what cells need, without touching a device: whoever forks this process saves it."""
+    environment.prepare()
+    warming.import_everything()
+
+
+def run(request_file: Path, report_file: Path) -> None:
+    """Try the cell and leave a report, whatever happens to the engine."""
+    folder = report_file.parent
+    phases.enter(folder, Phase.PREPARE)
+    request = request_from_json(request_file.read_text())
+    report = ProbeReport(
+        cell_id=request.cell_id,
+        attempt=request.attempt,
+        engine_mode=request.engine_mode,
+        pid=os.getpid(),
+    )
+    # The engine may raise anything at all, and call exit; whatever it is, it is a finding.
+    try:
+        for seen in _observe(request, folder):
+            report = dataclasses.replace(report, **seen)
+            _write(report, folder, report_file)
+    except BaseException as error:  # noqa: BLE001
+        report = _failed(report, error, folder)
+    _write(report, folder, report_file)
+
+
+def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
+    """What is seen, as fields of the report, as soon as it is seen."""
+    environment.prepare()
+    environment.enter(folder)
+    error_log.arm_stack_dumps()
+
+    phases.enter(folder, Phase.IMPORT)
+    from vllm import LLM, SamplingParams
+
+    error_log.configure_children(folder)
+    observers.install()
+    yield identity.read(request.sources)
+
+    phases.enter(folder, Phase.CONFIG)
+    arguments = shipped.resolve(request.engine_args)
+    llm = LLM(**arguments, worker_extension_cls=extension.NAME)
+
+    phases.enter(folder, Phase.READY)
+    yield {"ready": True, **ranks.read(llm, extension.METHOD)}
+
+    if request.check is Check.GENERATE:
+        phases.enter(folder, Phase.GENERATE)
+        sampling = SamplingParams(
+            max_tokens=NEW_TOKENS, temperature=0, ignore_eos=True, detokenize=False
+        )
+        outputs = llm.generate([{"prompt_token_ids": list(PROMPT)}], sampling, use_tqdm=False)
+        yield {"tokens": tuple(outputs[0].outputs[0].token_ids)}
+
+    phases.enter(folder, Phase.TEARDOWN)
+    llm.llm_engine.engine_core.shutdown()
+
+
+def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeReport:
+    """The report with its failure; what was seen before stays in it."""
+    chain = exceptions.chain(error)
+    elsewhere = error_log.first_elsewhere(folder)
+    entered = phases.history(folder)[-1].phase
+    if elsewhere is None:
+        failure = Failure(phase=entered, chain=chain)
+    else:
+        failure = Failure(
+            phase=observers.phase_of(elsewhere.functions) or entered,
+            chain=(*chain, *elsewhere.chain),
+            process=elsewhere.process,
+        )
+    reasons = report.rejections or rejections.all_but(())
+    return dataclasses.replace(
+        report, failure=failure, rejections=(*reasons, *rejections.of_error(failure.chain))
+    )
+
+
+def _write(report: ProbeReport, folder: Path, report_file: Path) -> None:
+    entered = phases.history(folder)
+    stamped = dataclasses.replace(
+        report, phases=phases.times(entered, until=time.time()), phase=entered[-1].phase
+    )
+    files.replace(report_file, to_json(stamped))

@@ -1,0 +1,88 @@
+"""
+What a cell would import anyway, imported once.
+
+No module of this list touches a device, and none is required: a version or a
+build of vLLM that lacks one just leaves a little more to its cells.
+"""
+
+import contextlib
+import importlib
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from jobs.probe.shipped import MODELS
+
+MODULES = (
+    "vllm.v1.engine.llm_engine",
+    "vllm.v1.engine.core",
+    "vllm.v1.engine.core_client",
+    "vllm.v1.engine.output_processor",
+    "vllm.v1.executor.uniproc_executor",
+    "vllm.v1.executor.multiproc_executor",
+    "vllm.v1.worker.gpu_worker",
+    "vllm.v1.worker.gpu_model_runner",
+    "vllm.v1.worker.gpu.model_runner",
+    "vllm.v1.worker.cpu_worker",
+    "vllm.v1.worker.cpu_model_runner",
+    "vllm.v1.worker.cpu.model_runner",
+    "vllm.v1.spec_decode.eagle",
+    "vllm.v1.spec_decode.draft_model",
+    "vllm.v1.spec_decode.medusa",
+    "vllm.v1.worker.gpu.spec_decode.eagle",
+    "vllm.model_executor.model_loader.default_loader",
+    "vllm.model_executor.model_loader.dummy_loader",
+    "vllm.renderers.registry",
+    "vllm.renderers.hf",
+    "transformers.models.llama.configuration_llama",
+)
+
+DRAFT_ARCHITECTURES = (
+    "EagleLlamaForCausalLM",
+    "Eagle3LlamaForCausalLM",
+    "DeepSeekMTPModel",
+    "Glm4MoeMTPModel",
+    "ErnieMTPModel",
+)
+"""What vLLM makes of a draft's architecture, or of a target's with method `mtp`."""
+
+
+def import_everything() -> None:
+    import vllm
+
+    assert vllm.LLM, "taken from the package, which imports it late"
+    for module in MODULES:
+        with _tolerance():
+            importlib.import_module(module)
+    for member in _backends():
+        with _tolerance():
+            member.get_class()
+    for architecture in (*_shipped_architectures(), *DRAFT_ARCHITECTURES):
+        with _tolerance():
+            _register(architecture)
+
+
+def _tolerance() -> contextlib.suppress:
+    # A module for other hardware may fail to import in any way that code can fail.
+    return contextlib.suppress(Exception)
+
+
+def _backends() -> list[Any]:
+    from vllm.v1.attention.backends.registry import AttentionBackendEnum
+
+    return list(AttentionBackendEnum)
+
+
+def _shipped_architectures() -> Iterator[str]:
+    for config in sorted(MODELS.glob("*/config.json")):
+        yield from json.loads(config.read_text())["architectures"]
+
+
+def _register(architecture: str) -> None:
+    """
+    Hand vLLM the class that it has registered by name: otherwise it looks at it in a new
+    interpreter first, which takes longer than all the rest of a cell.
+    """
+    from vllm import ModelRegistry
+
+    ModelRegistry.register_model(architecture, ModelRegistry.models[architecture].load_model_cls())

@@ -1,0 +1,96 @@
+"""
+In which environment an engine runs on this node.
+
+A host has the part that counts while vLLM is imported; what can wait until after the
+fork is the cell's own, so that cells which differ only in that share a host.
+"""
+
+import hashlib
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import jobs
+from jobs import processes
+from jobs.contract import CellRequest
+
+DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+"""Ray sets them anew for each task; an engine reads them when it starts."""
+
+OURS = "VLLM_MATRIX_"
+"""Variables of this project are read by its own code, after the fork."""
+
+FOREIGN = ("RAY_", "HYDRA_", "PYTHON", "VLLM_", "PYTEST_")
+FOREIGN_NAMES = ("OLDPWD", "PWD", "SHLVL", "TMPDIR", "TRITON_INTERPRET", "VIRTUAL_ENV", "_")
+
+DEFAULTS = {
+    # Cells of a node run side by side, and threads of two engines on the same cores wait
+    # for each other in spin locks.
+    "OMP_NUM_THREADS": "1",
+    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
+    # Neither the working directory nor a script's folder is anything to import from.
+    "PYTHONSAFEPATH": "1",
+    "PYTHONUNBUFFERED": "1",
+    "PYTHONFAULTHANDLER": "1",
+    # A process that renames itself must not write over the cell's token.
+    "SPT_NOENV": "1",
+}
+
+
+def of_host(request: CellRequest) -> dict[str, str]:
+    kept = {name: value for name, value in os.environ.items() if not _is_foreign(name)}
+    asked = {name: value for name, value in request.env.items() if not _waits(name)}
+    return {
+        **kept,
+        **DEFAULTS,
+        **_caches(request),
+        **asked,
+        "PYTHONPATH": os.pathsep.join(_import_path(request)),
+        processes.MARKER: "-" * processes.TOKEN_LENGTH,
+    }
+
+
+def of_cell(request: CellRequest, temporary: Path) -> dict[str, str | None]:
+    """What to set, or with None to unset, after the fork."""
+    devices = {name: os.environ.get(name) for name in DEVICE_VARIABLES}
+    asked = {name: value for name, value in request.env.items() if _waits(name)}
+    return {**devices, "TMPDIR": str(temporary), **asked}
+
+
+def _is_foreign(name: str) -> bool:
+    return name.startswith(FOREIGN) or name in FOREIGN_NAMES or name in DEVICE_VARIABLES
+
+
+def _waits(name: str) -> bool:
+    return name in DEVICE_VARIABLES or name.startswith(OURS)
+
+
+def _caches(request: CellRequest) -> dict[str, str]:
+    """A build must not find what another one compiled."""
+    root = Path(request.cache, "engines", request.build.digest)
+    return {
+        "VLLM_CACHE_ROOT": str(root / "vllm"),
+        "TORCHINDUCTOR_CACHE_DIR": str(root / "inductor"),
+        "TRITON_CACHE_DIR": str(root / "triton"),
+        "FLASHINFER_WORKSPACE_BASE": str(root / "flashinfer"),
+    }
+
+
+def _import_path(request: CellRequest) -> list[str]:
+    package = Path(jobs.__file__ or "").parent
+    interpreter = [str(package / "probe" / "site")] if _interprets_triton(request) else []
+    return [*interpreter, *request.build.path_entries, str(_folder_of(package, request))]
+
+
+def _interprets_triton(request: CellRequest) -> bool:
+    return request.env.get("TRITON_INTERPRET") == "1"
+
+
+def _folder_of(package: Path, request: CellRequest) -> Path:
+    """A folder with our package and nothing of what lies beside it."""
+    name = hashlib.sha256(str(package).encode()).hexdigest()[:12]
+    folder = Path(request.cache, "import", name)
+    folder.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):
+        (folder / package.name).symlink_to(package)
+    return folder

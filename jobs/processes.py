@@ -1,0 +1,188 @@
+"""
+Which processes belong to a cell, and how they are ended.
+
+A process is known by its id and its start time, so that an id that the kernel gave
+away again is never mistaken. It belongs to a cell if it is in the session of the
+cell's leader, descends from one that is, or carries the cell's token in the
+environment that the kernel shows: a daemon gets away from the first two.
+"""
+
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+MARKER = "VLLM_MATRIX_CELL"
+"""The environment variable that holds a cell's token."""
+
+TOKEN_LENGTH = 32
+
+POLL_S = 0.02
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Process:
+    pid: int
+    started: int
+    """Clock ticks after the machine's start."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tree:
+    """Every process of one cell, wherever it went."""
+
+    token: str
+    leader: Process | None = None
+    """The one that was forked. None: it is not known whether there is one."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Step:
+    """What to do to processes that should end, and how long they get to do so."""
+
+    signal: signal.Signals | None
+    wait_s: float
+
+
+HUNG = (
+    Step(signal=signal.SIGUSR1, wait_s=1.0),
+    Step(signal=signal.SIGTERM, wait_s=3.0),
+    Step(signal=signal.SIGKILL, wait_s=10.0),
+)
+"""For a cell past its deadline: its stacks go to its log first."""
+
+LEFT_BEHIND = (
+    Step(signal=None, wait_s=1.0),
+    Step(signal=signal.SIGTERM, wait_s=2.0),
+    Step(signal=signal.SIGKILL, wait_s=10.0),
+)
+"""For what outlived a probe: it may be about to end by itself."""
+
+AT_ONCE = (Step(signal=signal.SIGKILL, wait_s=2.0),)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ended:
+    signalled: frozenset[Process]
+    """All that did not end by themselves."""
+
+    left: frozenset[Process]
+    """Those that not even SIGKILL ended: stuck in a driver, or another user's."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Stat:
+    process: Process
+    parent: int
+    session: int
+    is_running: bool
+    """Not a zombie."""
+
+
+def identify(pid: int) -> Process:
+    """The process that has this id now, be it a zombie. Raises ProcessLookupError."""
+    if (stat := _stat(pid)) is None:
+        raise ProcessLookupError(pid)
+    return stat.process
+
+
+def alive(tree: Tree) -> frozenset[Process]:
+    stats = {stat.process.pid: stat for stat in _running()}
+    members = {pid for pid, stat in stats.items() if _is_member(stat, tree, stats)}
+    members |= _descendants(members, stats)
+    return frozenset(stats[pid].process for pid in members - {os.getpid()})
+
+
+def end_all(tree: Tree, steps: Sequence[Step]) -> Ended:
+    """Take the cell's processes through *steps* until none is left."""
+    signalled: set[Process] = set()
+    for step in steps:
+        until = time.monotonic() + step.wait_s
+        reached: set[Process] = set()
+        while (here := alive(tree)) and time.monotonic() < until:
+            # Also those that were forked since the last look.
+            for process in here - reached:
+                if step.signal is not None and _send(process, step.signal):
+                    signalled.add(process)
+            reached |= here
+            time.sleep(POLL_S)
+    return Ended(signalled=frozenset(signalled), left=alive(tree))
+
+
+def _is_member(stat: _Stat, tree: Tree, stats: dict[int, _Stat]) -> bool:
+    return _is_in_session(stat, tree.leader, stats) or _carries(stat.process.pid, tree.token)
+
+
+def _is_in_session(stat: _Stat, leader: Process | None, stats: dict[int, _Stat]) -> bool:
+    if leader is None or stat.session != leader.pid:
+        return False
+    # The kernel keeps the id of a session that has members; an empty one's may be another's now.
+    holder = stats.get(leader.pid)
+    return holder is None or holder.process == leader
+
+
+def _descendants(ancestors: set[int], stats: dict[int, _Stat]) -> set[int]:
+    found: set[int] = set()
+    generation = ancestors
+    while generation:
+        generation = {pid for pid, stat in stats.items() if stat.parent in generation} - found
+        found |= generation
+    return found
+
+
+def _carries(pid: int, token: str) -> bool:
+    try:
+        environ = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:  # gone, or another user's
+        return False
+    return f"{MARKER}={token}".encode() in environ.split(b"\0")
+
+
+def _send(process: Process, signum: signal.Signals) -> bool:
+    """Whether the signal went out, and to the very process that was meant."""
+    if signum == signal.SIGUSR1 and not _catches(process.pid, signum):
+        return False
+    with suppress(ProcessLookupError, PermissionError):
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            # Once the descriptor is open, the id can't change hands unnoticed.
+            if identify(process.pid) == process:
+                signal.pidfd_send_signal(descriptor, signum)
+                return True
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def _catches(pid: int, signum: signal.Signals) -> bool:
+    """SIGUSR1 ends a process that does not wait for it, and with it the cause of a hang."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_bytes()
+    except OSError:
+        return False
+    caught = int(status.partition(b"\nSigCgt:")[2].split()[0], 16)
+    return bool(caught >> (signum - 1) & 1)
+
+
+def _running() -> Iterator[_Stat]:
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit() and (stat := _stat(int(entry.name))) and stat.is_running:
+            yield stat
+
+
+def _stat(pid: int) -> _Stat | None:
+    try:
+        text = Path(f"/proc/{pid}/stat").read_bytes()
+    except OSError:
+        return None
+    # The name, in parentheses, may hold anything.
+    fields = text.rpartition(b")")[2].split()
+    return _Stat(
+        process=Process(pid=pid, started=int(fields[19])),
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        is_running=fields[0] not in (b"Z", b"X"),
+    )

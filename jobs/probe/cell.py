@@ -28,7 +28,9 @@ from jobs.probe import (
     shipped,
     warming,
 )
+from jobs.probe.notes import Notes
 from jobs.probe.reading import extension, ranks
+from jobs.probe.reading.naming import follow
 
 PROMPT = (1, 5, 6, 7, 5, 6, 7)
 """Token ids that every vocabulary has; the repetition gives n-gram drafts something to find."""
@@ -92,7 +94,14 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
         yield {"tokens": tuple(outputs[0].outputs[0].token_ids)}
 
     phases.enter(folder, Phase.TEARDOWN)
-    llm.llm_engine.engine_core.shutdown()
+    _shut_down(llm.llm_engine.engine_core)
+
+
+def _shut_down(core: Any) -> None:
+    # An engine core of this process would go on to collect garbage, for longer than a
+    # cell takes to start; what it has goes when the process does.
+    executor = follow(core, "engine_core.model_executor")
+    (core if executor is None else executor).shutdown()
 
 
 def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeReport:
@@ -108,9 +117,13 @@ def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeRep
             chain=(*chain, *elsewhere.chain),
             process=elsewhere.process,
         )
-    reasons = report.rejections or rejections.all_but(())
+    notes = Notes()
+    reasons = report.rejections or notes.attempt("rejections", rejections.of_this_process, ())
     return dataclasses.replace(
-        report, failure=failure, rejections=(*reasons, *rejections.of_error(failure.chain))
+        report,
+        failure=failure,
+        rejections=(*reasons, *rejections.of_error(failure.chain)),
+        notes=(*report.notes, *notes.lines),
     )
 
 

@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from jobs.contract import ExceptionSeen, Rejection
@@ -23,7 +23,7 @@ ALL_REFUSED = re.compile(r"No valid attention backend found .*Reasons: \{(?P<eac
 EACH_REFUSED = re.compile(r"(?P<backend>\w+): \[(?P<reasons>[^\]]*)\]")
 
 
-def all_but(taken: Collection[str]) -> tuple[Rejection, ...]:
+def of_this_process(*, taken: Collection[str] = ()) -> tuple[Rejection, ...]:
     """What this process can say about every attention backend but those in *taken*."""
     seen = selections.HERE.seen
     rejections = (*_said(seen), *selections.HERE.passed_over, *_validated(seen))
@@ -62,8 +62,10 @@ def _said(seen: Iterable[selections.Selection]) -> Iterator[Rejection]:
             yield from [_rejection(selection.asked, about, "selection")] if about else []
 
 
-def _validated(seen: Iterable[selections.Selection]) -> Iterator[Rejection]:
+def _validated(seen: Sequence[selections.Selection]) -> Iterator[Rejection]:
     """Ask each backend's own class about each configuration that was selected for."""
+    if not seen:
+        return
     from vllm.platforms import current_platform
     from vllm.v1.attention.backends.registry import AttentionBackendEnum
 
@@ -79,9 +81,13 @@ def _reasons(member: Any, config: dict[str, Any]) -> tuple[str, ...]:
     # Importing a backend for other hardware may fail in any way, and so may asking it
     # about this hardware; how it fails is why it can't be taken.
     try:
-        return tuple(member.get_class().validate_configuration(**config))
+        backend = member.get_class()
     except Exception as error:  # noqa: BLE001
-        return (f"{type(error).__name__}: {error}",)
+        return (f"cannot be imported: {type(error).__name__}: {error}",)
+    try:
+        return tuple(backend.validate_configuration(**config))
+    except Exception as error:  # noqa: BLE001
+        return (f"cannot say: {type(error).__name__}: {error}",)
 
 
 def _rejection(backend: str, reasons: Iterable[str], said_by: str) -> Rejection:

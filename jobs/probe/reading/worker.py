@@ -1,11 +1,11 @@
 """One rank's answer: everything that it can say about itself."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from jobs.contract import AttentionGroup, Engine, MoeGroup, Rejection
 from jobs.probe import rejections
+from jobs.probe.notes import Notes
 from jobs.probe.reading import attention, device, engine, moe
 from jobs.probe.reading.owners import Owners
 
@@ -21,20 +21,6 @@ class WorkerReading:
     engine: Engine
     rejections: tuple[Rejection, ...]
     notes: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Notes:
-    lines: list[str] = field(default_factory=list)
-
-    def attempt(self, what: str, read: Callable[[], Any], otherwise: Any) -> Any:
-        # A version of vLLM may keep a fact elsewhere, or not have it at all. The cell's
-        # result must not depend on that: whatever happens is noted.
-        try:
-            return read()
-        except Exception as error:  # noqa: BLE001
-            self.lines.append(f"{what} could not be read: {type(error).__name__}: {error}")
-            return otherwise
 
 
 def read(worker: Any) -> WorkerReading:
@@ -54,6 +40,6 @@ def read(worker: Any) -> WorkerReading:
         target_moe=notes.attempt("target MoE", lambda: moe.groups(owners.target_model), ()),
         draft_moe=notes.attempt("draft MoE", lambda: moe.groups(owners.draft_model), ()),
         engine=notes.attempt("engine", lambda: engine.read(worker, owners), Engine()),
-        rejections=notes.attempt("rejections", lambda: rejections.all_but(taken), ()),
+        rejections=notes.attempt("rejections", lambda: rejections.of_this_process(taken=taken), ()),
         notes=(*owners.contradictions(layers), *notes.lines),
     )

@@ -1,0 +1,19 @@
+"""What could not be read, and why."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    lines: list[str] = field(default_factory=list)
+
+    def attempt(self, what: str, read: Callable[[], Any], otherwise: Any) -> Any:
+        # A version of vLLM may keep a fact elsewhere, or not have it at all. The cell's
+        # result must not depend on that: whatever happens is noted.
+        try:
+            return read()
+        except Exception as error:  # noqa: BLE001
+            self.lines.append(f"{what} could not be read: {type(error).__name__}: {error}")
+            return otherwise

@@ -1,0 +1,84 @@
+"""Makes a build ready on this node."""
+
+import errno
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from jobs.contract import BuildSpec, ProvisionedBuild
+from jobs.node.builds import bases, checkouts, digests, overlays, patches
+from jobs.node.builds.bases import Base
+from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError
+from jobs.node.builds.overlays import Overlay
+
+
+def provision(spec: BuildSpec, cache: Path, say: Callable[[str], None]) -> ProvisionedBuild:
+    """Once per node: whoever comes later reuses it. Raises BuildError, which names the build."""
+
+    def say_of_build(text: str) -> None:
+        say(f"{spec.name}: {text}")
+
+    started = time.monotonic()
+    try:
+        _check(spec)
+        base, base_reused = bases.ready(spec, cache, say_of_build)
+        overlay, overlay_reused = _overlay(spec, base, cache, say_of_build)
+    except BuildError as error:
+        raise type(error)(f"build {spec.name}: {error.message}") from error
+    except OSError as error:
+        raise BuildNodeError(f"build {spec.name}: {_os_error(error, cache)}") from error
+    seconds = round(time.monotonic() - started, 1)
+    reused = base_reused and overlay_reused
+    say_of_build("reused" if reused else f"ready in {seconds:.0f} s, {base.mib / 1024:.1f} GiB")
+    return _provisioned(spec, base, overlay, seconds=seconds, reused=reused)
+
+
+def digest_of(spec: BuildSpec) -> str:
+    """The digest that `provision` gives, where the files and interpreters named are at hand."""
+    return digests.digest_of(spec)
+
+
+def _check(spec: BuildSpec) -> None:
+    """What is wrong whatever the base turns out to be: said before minutes go into that."""
+    sources = [spec.release, spec.wheel, spec.interpreter]
+    if sum(source is not None for source in sources) != 1:
+        raise BuildSpecError("must name exactly one of release, wheel and interpreter")
+    patches.check(spec)
+    if spec.checkout is not None:
+        checkouts.find(spec.checkout)
+
+
+def _overlay(
+    spec: BuildSpec, base: Base, cache: Path, say: Callable[[str], None]
+) -> tuple[Overlay | None, bool]:
+    if spec.checkout is None and not spec.patches:
+        return None, True
+    return overlays.ready(spec, base, cache, say)
+
+
+def _provisioned(
+    spec: BuildSpec, base: Base, overlay: Overlay | None, *, seconds: float, reused: bool
+) -> ProvisionedBuild:
+    return ProvisionedBuild(
+        name=spec.name,
+        digest=overlay.digest if overlay else base.digest,
+        python=base.python,
+        path_entries=(overlay.site,) if overlay else (),
+        vllm_version=base.vllm_version,
+        torch_version=base.torch_version,
+        patches={patch.name: patch.sha256 for patch in spec.patches},
+        sources=overlay.sources if overlay else {},
+        skipped=tuple(overlay.skipped) if overlay else (),
+        seconds=seconds,
+        reused=reused,
+        mib=base.mib,
+    )
+
+
+def _os_error(error: OSError, cache: Path) -> str:
+    said = f"{error.strerror or error}: {error.filename or cache}"
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        return f"{said}; free some space, or set `cache` to another disk"
+    if error.errno in {errno.EACCES, errno.EROFS}:
+        return f"{said}; the cache {cache} must be writable until the build is in it"
+    return said

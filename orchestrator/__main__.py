@@ -1,0 +1,76 @@
+"""`vllm-matrix COMMAND ...`; the only place where an error becomes an exit."""
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+from rich.console import Console
+from rich.markup import escape
+
+from orchestrator.checking import nearest
+from orchestrator.errors import ConfigError, RunError, StoppedError
+
+COMMANDS = ("run", "plan", "nodes", "report", "explain", "gate")
+
+USAGE = """\
+usage: vllm-matrix COMMAND ...
+
+  run [-m] [KEY=VALUE ...]       run a suite (suite=demo) or cells (hardware=[cpu] model=[...] ...)
+  plan [-m] [KEY=VALUE ...]      which cell would go where; starts nothing
+  nodes [--address ADDRESS]      what the cluster has
+  report RUN [--format FORMAT]   the matrix again: terminal, md, json, junit
+  explain RUN CELL               everything known of one cell
+  gate RUN                       may it ship?
+
+`python -m orchestrator KEY=VALUE ...` is `vllm-matrix run KEY=VALUE ...`.
+Exit codes: 0 ships, 1 blocked, 2 configuration or usage, 3 nothing to run,
+4 infrastructure, 130 interrupted.
+"""
+
+
+def main() -> None:
+    sys.exit(answer(sys.argv[1:]))
+
+
+def answer(words: Sequence[str]) -> int:
+    """The exit code of a command line."""
+    try:
+        return _command(words)()
+    except RunError as error:
+        Console(stderr=True, highlight=False, soft_wrap=True).print(
+            f"[bold red]error:[/] {escape(str(error))}"
+        )
+        return error.exit_code
+    except BrokenPipeError:
+        # The reader of our output left; there is nobody to tell.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except KeyboardInterrupt:
+        return StoppedError.exit_code
+
+
+def _command(words: Sequence[str]) -> Callable[[], int]:
+    match [*words]:
+        case ["-h" | "--help" | "help", *_]:
+            return _usage
+        case [name, *rest] if name in COMMANDS:
+            module = import_module(f"orchestrator.commands.{name}")
+            return lambda: int(module.main(rest))
+        case [name, *_] if "=" not in name and not name.startswith(("-", "+", "~")):
+            allowed = ", ".join(COMMANDS)
+            raise ConfigError(
+                f'there is no command "{name}"; commands: {allowed}.{nearest(name, COMMANDS)}'
+            )
+        case _:
+            module = import_module("orchestrator.commands.run")
+            return lambda: int(module.main(words))
+
+
+def _usage() -> int:
+    sys.stdout.write(USAGE)
+    return 0
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,159 @@
+"""Which cells there are: the product of the axes, less what cannot exist or was not selected."""
+
+import dataclasses
+import hashlib
+import itertools
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, ClassVar
+
+from jobs.contract import STRICT, BuildSpec, Check, EngineMode, Isolation
+from orchestrator.config import Backend, Config, Expectation, Hardware, Model, Suite
+from orchestrator.errors import ConfigError
+
+SHIPPED = "shipped:"
+MODELS = Path(__file__).parents[1] / "jobs" / "models"
+AXES = ("hardware", "model", "backend", "build")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """One combination to try. Its id is its name everywhere: logs, files, reports, globs."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    id: str
+    """hardware/model/backend/build"""
+
+    hardware: Hardware
+    model: Model
+    backend: Backend
+    build: BuildSpec
+    check: Check
+    engine_mode: EngineMode
+    isolation: Isolation
+    deadline_s: float
+    attempts: int
+    expectation: Expectation
+
+    def axis(self, name: str) -> str:
+        return self.id.split("/")[AXES.index(name)]
+
+    def digest(self, build_digest: str) -> str:
+        """Of everything that decides what the cell does, given the build's own digest."""
+        content = dataclasses.asdict(self)
+        # How a cell is judged, and how long it may take, do not change what it does.
+        for name in ("id", "build", "expectation", "deadline_s", "attempts", "hardware"):
+            del content[name]
+        content |= {"hardware": self.id.split("/")[0], "build": build_digest}
+        content["model_files"] = _model_files(self.model)
+        text = json.dumps(content, sort_keys=True, default=str)
+        return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+
+def expand(config: Config, builds: dict[str, BuildSpec]) -> tuple[Cell, ...]:
+    """Every cell that can exist and is selected, in the order of the config's axes."""
+    return tuple(cell for cell in possible(config, builds) if _selected(cell.id, config.suite))
+
+
+def possible(config: Config, builds: dict[str, BuildSpec]) -> tuple[Cell, ...]:
+    """Every cell that can exist: a draft's backend needs a draft, and so on."""
+    return tuple(cell for cell in _product(config, builds) if _can_exist(cell))
+
+
+def merge(parts: Iterable[Sequence[Cell]]) -> tuple[Cell, ...]:
+    """One list out of several: a cell that two of them name must be the same in both."""
+    cells: dict[str, Cell] = {}
+    conflicts: list[str] = []
+    for cell in itertools.chain.from_iterable(parts):
+        known = cells.setdefault(cell.id, cell)
+        if known != cell:
+            differing = [f.name for f in dataclasses.fields(Cell) if _differ(known, cell, f.name)]
+            conflicts.append(f"{cell.id}: its {', '.join(differing)} differs from job to job")
+    if conflicts:
+        raise ConfigError(
+            "a multirun makes one matrix, so a cell can only be described in one way;"
+            " sweep over hardware, model, backend, build:",
+            dict.fromkeys(conflicts),
+        )
+    return tuple(cells.values())
+
+
+def matches(cell_id: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(cell_id, pattern) for pattern in patterns)
+
+
+def _product(config: Config, builds: dict[str, BuildSpec]) -> Iterator[Cell]:
+    axes = (config.hardware, config.model, config.backend, builds)
+    for h, m, b, v in itertools.product(*axes):
+        cell_id = f"{h}/{m}/{b}/{v}"
+        yield Cell(
+            id=cell_id,
+            hardware=config.hardware[h],
+            model=config.model[m],
+            backend=config.backend[b],
+            build=builds[v],
+            check=config.suite.check,
+            engine_mode=config.engine_mode,
+            isolation=config.isolation,
+            deadline_s=config.deadline_s,
+            attempts=config.attempts,
+            expectation=_expectation(cell_id, config.suite),
+        )
+
+
+def _can_exist(cell: Cell) -> bool:
+    backend, model = cell.backend, cell.model
+    asks_for_draft = any(dataclasses.astuple(backend.draft))
+    asks_for_moe = backend.target.moe_backend or backend.draft.moe_backend
+    return (
+        cell.hardware.vendor in backend.vendors
+        and (model.speculative is not None or not asks_for_draft)
+        and (model.moe or not asks_for_moe)
+    )
+
+
+def _selected(cell_id: str, suite: Suite) -> bool:
+    return (
+        matches(cell_id, suite.select)
+        and not matches(cell_id, suite.exclude)
+        and all(
+            fnmatchcase(cell_id, rule.only)
+            for rule in suite.constraints
+            if fnmatchcase(cell_id, rule.when)
+        )
+    )
+
+
+def _expectation(cell_id: str, suite: Suite) -> Expectation:
+    fitting = [rule.expect for rule in suite.expectations if fnmatchcase(cell_id, rule.cells)]
+    return fitting[-1] if fitting else Expectation()
+
+
+def _differ(one: Cell, other: Cell, name: str) -> bool:
+    return bool(getattr(one, name) != getattr(other, name))
+
+
+def _model_files(model: Model) -> dict[str, str]:
+    """Hashes of the configurations that decide which model is built."""
+    paths = [model.path]
+    if model.speculative and isinstance(model.speculative.get("model"), str):
+        paths.append(model.speculative["model"])
+    return {path: digest for path in paths if (digest := _folder_digest(_folder(path)))}
+
+
+def _folder(path: str) -> Path:
+    return MODELS / path.removeprefix(SHIPPED) if path.startswith(SHIPPED) else Path(path)
+
+
+def _folder_digest(folder: Path) -> str | None:
+    """Of the small files only: weights are named by their path, not read."""
+    if not folder.is_dir():
+        return None
+    digest = hashlib.sha256()
+    for file in sorted([*folder.glob("*.json"), *folder.glob("*.py")]):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,137 @@
+"""The door between conf/ and the rest: a Config that makes sense, or every mistake at once."""
+
+import difflib
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pydantic
+
+from jobs.contract import BuildSpec, Patch
+from orchestrator.config import Config
+from orchestrator.errors import ConfigError
+
+_adapter = pydantic.TypeAdapter(Config)
+
+
+def load(raw: Mapping[str, Any], *, conf: Path) -> Config:
+    """Turn what Hydra composed into a checked Config, or name every mistake in it."""
+    try:
+        config = _adapter.validate_python(raw)
+    except pydantic.ValidationError as invalid:
+        mistakes = [_explain(mistake, raw, conf) for mistake in invalid.errors()]
+        raise ConfigError("the configuration does not make sense:", mistakes) from None
+    if mistakes := [*_contradictions(config, conf)]:
+        raise ConfigError("the configuration does not make sense:", mistakes)
+    return config
+
+
+def build_specs(config: Config, *, conf: Path) -> dict[str, BuildSpec]:
+    """The builds with the text of their patches. Patch files were checked by `load`."""
+    return {
+        name: BuildSpec(
+            name=name,
+            release=build.release,
+            wheel=build.wheel,
+            interpreter=build.interpreter,
+            checkout=build.checkout,
+            distribution=build.distribution,
+            torch_backend=build.torch_backend,
+            extra_requirements=build.extra_requirements,
+            exclude=build.exclude,
+            patches=tuple(
+                Patch(name=Path(patch).name, text=(conf / patch).read_text(errors="replace"))
+                for patch in build.patches
+            ),
+        )
+        for name, build in config.build.items()
+    }
+
+
+def nearest(word: str, allowed: Sequence[str]) -> str:
+    """` Did you mean "x"?`, or nothing if nothing is near."""
+    matches = difflib.get_close_matches(word, allowed, n=1)
+    return f' Did you mean "{matches[0]}"?' if matches else ""
+
+
+def _explain(mistake: Any, raw: Mapping[str, Any], conf: Path) -> str:
+    """File, key, what is wrong, what is allowed and the nearest name, in one line."""
+    path = [str(part) for part in mistake["loc"]]
+    place = f"{_file_of(path, raw, conf)}{'.'.join(path)}"
+    match mistake["type"]:
+        case "unexpected_keyword_argument":
+            allowed = _allowed_keys(path[:-1])
+            return (
+                f'{place}: there is no key "{path[-1]}"; allowed: {", ".join(allowed)}.'
+                f"{nearest(path[-1], allowed)}"
+            )
+        case "missing" | "missing_argument":
+            return f"{place}: is missing"
+        case "literal_error" | "enum":
+            expected = mistake["ctx"]["expected"]
+            allowed = [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
+            value = str(mistake["input"])
+            return f'{place}: "{value}" is not one of {expected}.{nearest(value, allowed)}'
+        case _:
+            return f"{place}: {mistake['msg']}, but it is {mistake['input']!r}"
+
+
+def _file_of(path: Sequence[str], raw: Mapping[str, Any], conf: Path) -> str:
+    """The file that most likely holds the key, or nothing when it came from elsewhere."""
+    group = path[0]
+    if group in {"hardware", "model", "backend", "build"} and len(path) > 1:
+        name = path[1]
+    elif group == "suite" and isinstance(raw.get("suite"), Mapping):
+        name = str(raw["suite"].get("name"))
+    else:
+        return ""
+    file = conf / group / f"{name}.yaml"
+    return f"conf/{group}/{name}.yaml: " if file.exists() else ""
+
+
+def _allowed_keys(path: Sequence[str]) -> list[str]:
+    """The keys of the class that describes *path*, found by walking the annotations."""
+    schema = _adapter.json_schema()
+    place: dict[str, Any] = schema
+    for part in path:
+        place = _inside(_resolve(place, schema), part)
+    return sorted(_resolve(place, schema).get("properties", {}))
+
+
+def _resolve(place: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
+    if "$ref" in place:
+        return _resolve(schema["$defs"][place["$ref"].rsplit("/", 1)[-1]], schema)
+    for option in place.get("anyOf", ()):
+        if option.get("type") != "null":
+            return _resolve(option, schema)
+    return place
+
+
+def _inside(place: dict[str, Any], part: str) -> dict[str, Any]:
+    if part in (properties := place.get("properties", {})):
+        found: dict[str, Any] = properties[part]
+        return found
+    items = place.get("items") or place.get("additionalProperties") or {}
+    return items if isinstance(items, dict) else {}
+
+
+def _contradictions(config: Config, conf: Path) -> Iterator[str]:
+    """Mistakes that no single key shows."""
+    for name, build in config.build.items():
+        place = f"conf/build/{name}.yaml: build.{name}"
+        origins = [o for o in ("release", "wheel", "interpreter") if getattr(build, o) is not None]
+        if len(origins) != 1:
+            yield (
+                f"{place}: needs exactly one of release, wheel, interpreter, "
+                f"but has {' and '.join(origins) or 'none'}"
+            )
+        for patch in build.patches:
+            if not (conf / patch).is_file():
+                yield f"{place}.patches: there is no file {patch} (looked in {conf})"
+        for origin in ("wheel", "interpreter", "checkout"):
+            if (path := getattr(build, origin)) is not None and not Path(path).exists():
+                yield f"{place}.{origin}: there is no {path}"
+    if config.deadline_s <= 0:
+        yield f"deadline_s: must be more than 0 seconds, but it is {config.deadline_s:g}"
+    if config.attempts < 1:
+        yield f"attempts: must be 1 or more, but it is {config.attempts}"

@@ -1,0 +1,44 @@
+"""Everything known of one cell, with a command that runs it alone."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from orchestrator import reports
+from orchestrator.checking import nearest
+from orchestrator.errors import SHIPS, ConfigError
+from orchestrator.reports import explain
+from orchestrator.reports.document import CellRow, Document
+from orchestrator.run import conclude
+from orchestrator.run_directory import find
+
+LOG_LINES = 40
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser("vllm-matrix explain", description=__doc__)
+    parser.add_argument("run", help="a run directory, its name, or `latest`")
+    parser.add_argument("cell", help="a cell's id: hardware/model/backend/build")
+    chosen = parser.parse_args(words)
+    run = find(chosen.run)
+    row = _row(reports.document_of(run, conclude(run)), chosen.cell)
+    sys.stdout.write(explain.to_text(row, run.asked().command, _log_tail(row)))
+    return SHIPS
+
+
+def _row(document: Document, cell_id: str) -> CellRow:
+    rows = {row.id: row for row in document.cells}
+    if cell_id not in rows:
+        raise ConfigError(
+            f"{document.run} has no cell {cell_id}.{nearest(cell_id, [*rows])}"
+            f" Its cells are listed by: vllm-matrix report {document.run}"
+        )
+    return rows[cell_id]
+
+
+def _log_tail(row: CellRow) -> list[str]:
+    """Of a failed engine only: a healthy one's log says little that the report does not."""
+    if row.failure is None or row.log is None or not Path(row.log).is_file():
+        return []
+    return Path(row.log).read_text(errors="replace").splitlines()[-LOG_LINES:]

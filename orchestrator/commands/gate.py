@@ -1,0 +1,26 @@
+"""May the release that a run looked at ship? Exits with 0 or 1."""
+
+import argparse
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from orchestrator.errors import BLOCKED, SHIPS
+from orchestrator.run import conclude
+from orchestrator.run_directory import find
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser("vllm-matrix gate", description=__doc__)
+    parser.add_argument("run", help="a run directory, its name, or `latest`")
+    chosen = parser.parse_args(words)
+    console = Console(highlight=False, soft_wrap=True, markup=False)
+    decision = conclude(find(chosen.run)).decision
+    console.print(decision.sentence())
+    for blocker in decision.blockers:
+        console.print(f"  {blocker.cell_id}: {blocker.verdict}: {blocker.reason}")
+    for waived in decision.waived:
+        console.print(f"  waived {waived.cell_id} ({waived.category}): {waived.waiver.reason}")
+    for waiver in decision.expired:
+        console.print(f"  the waiver of {waiver.cells} ({waiver.owner}) ended on {waiver.expires}")
+    return SHIPS if decision.ships else BLOCKED

@@ -1,0 +1,30 @@
+"""Show a run's matrix: on the screen, or as md, json or junit."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from orchestrator import reports
+from orchestrator.errors import SHIPS
+from orchestrator.reports import junit, markdown, terminal
+from orchestrator.reports.document import to_json
+from orchestrator.run import conclude
+from orchestrator.run_directory import find
+
+TEXTS = {"md": markdown.to_markdown, "json": to_json, "junit": junit.to_junit}
+
+
+def main(words: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser("vllm-matrix report", description=__doc__)
+    parser.add_argument("run", help="a run directory, its name, or `latest`")
+    parser.add_argument("--format", choices=["terminal", *TEXTS], default="terminal")
+    chosen = parser.parse_args(words)
+    run = find(chosen.run)
+    document = reports.document_of(run, conclude(run))
+    if chosen.format == "terminal":
+        Console().print(terminal.render(document))
+    else:
+        sys.stdout.write(TEXTS[chosen.format](document))
+    return SHIPS

@@ -1,0 +1,28 @@
+"""Run a suite, or the cells that the words choose; `-m` sweeps into one matrix."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from orchestrator import reports
+from orchestrator.compose import compose
+from orchestrator.errors import BLOCKED, SHIPS
+from orchestrator.progress import ConsoleProgress
+from orchestrator.reports import terminal
+from orchestrator.run import validate
+
+
+def main(words: Sequence[str]) -> int:
+    console = Console()
+    configs = compose(words)
+    if not configs:
+        return SHIPS
+    # Ray takes a second to import, and a mistake in the words should not.
+    from orchestrator.ray_cluster import RayCluster
+
+    run = validate(configs, words, RayCluster, ConsoleProgress(console))
+    result = reports.write_all(run)
+    console.print()
+    console.print(terminal.render(reports.document_of(run, result)))
+    console.print(f"{run.path}", style="dim", highlight=False)
+    return SHIPS if result.decision.ships else BLOCKED

@@ -1,0 +1,150 @@
+"""From the words of a command line to checked configurations, by way of Hydra."""
+
+import contextlib
+import os
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import hydra
+import yaml
+from hydra._internal.utils import get_args_parser
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, Override, OverrideType
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from orchestrator import checking
+from orchestrator.config import Config
+from orchestrator.errors import ConfigError
+
+_PACKAGE = Path(__file__).parent
+CONF = next(folder for folder in (_PACKAGE / "conf", _PACKAGE.parent / "conf") if folder.is_dir())
+"""Beside the package in a checkout, inside of it when installed from a wheel."""
+
+SENSELESS = "the configuration does not make sense:"
+_MISTAKES = (HydraException, OmegaConfBaseException, yaml.YAMLError)
+
+GROUPS = ("hardware", "model", "backend", "build", "suite", "gate")
+
+
+def compose(words: Sequence[str]) -> list[Config]:
+    """
+    Every configuration that *words* ask for: one, or with `-m` one per job.
+
+    Raises ConfigError with all mistakes of all of them. Returns none where Hydra
+    only had to answer (`--help`, `--cfg job`, `--info`).
+    """
+    overrides = _parsed(words)
+    unknown = [mistake for override in overrides for mistake in _unknown_choices(override)]
+    understood = [known for word in words if (known := _understood(word, overrides))]
+    mistakes: list[str] = []
+    configs: list[Config] = []
+    for job in _composed(understood):
+        try:
+            configs.append(_checked(job))
+        except ConfigError as error:
+            mistakes += error.mistakes
+    if unknown or mistakes:
+        raise ConfigError(SENSELESS, dict.fromkeys([*unknown, *mistakes]))
+    return configs
+
+
+def options(group: str) -> list[str]:
+    return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+
+
+def _composed(words: Sequence[str]) -> list[DictConfig]:
+    composed: list[DictConfig] = []
+    with _hydra_words(words):
+        main = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
+        try:
+            main(composed.append)()
+        except _MISTAKES as error:
+            raise ConfigError(SENSELESS, [_one_line(error)]) from None
+    return composed
+
+
+def _checked(composed: DictConfig) -> Config:
+    raw: Any = OmegaConf.to_container(composed, resolve=True)
+    raw.pop("hydra", None)
+    return checking.load(raw, conf=CONF)
+
+
+@contextlib.contextmanager
+def _hydra_words(words: Sequence[str]) -> Iterator[None]:
+    """Hydra reads sys.argv, writes its sweep file somewhere, and exits on errors unless told."""
+    before = sys.argv, dict(os.environ)
+    with tempfile.TemporaryDirectory(prefix="vllm-matrix-") as scratch:
+        sys.argv = ["vllm-matrix run", *words]
+        os.environ["HYDRA_FULL_ERROR"] = "1"
+        os.environ["VLLM_MATRIX_SWEEP_DIR"] = scratch
+        try:
+            yield
+        finally:
+            sys.argv = before[0]
+            os.environ.clear()
+            os.environ.update(before[1])
+
+
+def _parsed(words: Sequence[str]) -> list[Override]:
+    mistakes: list[str] = []
+    parsed: list[Override] = []
+    for word in get_args_parser().parse_args(words).overrides:
+        try:
+            parsed += OverridesParser.create().parse_overrides([word])
+        except HydraException as error:
+            mistakes.append(f"{word}: {_one_line(error)}")
+    if mistakes:
+        raise ConfigError("not every word is an override (KEY=VALUE):", mistakes)
+    return parsed
+
+
+def _understood(word: str, overrides: Sequence[Override]) -> str:
+    """
+    The word as Hydra should see it.
+
+    Keys go in with `++`, so that our own check, which knows what is allowed,
+    judges them; choices that do not exist are left out, so that the rest is checked too.
+    """
+    override = next((each for each in overrides if each.input_line == word), None)
+    if override is None or override.key_or_group.startswith("hydra"):
+        return word
+    if override.key_or_group not in GROUPS:
+        return f"++{word}" if override.type is OverrideType.CHANGE else word
+    if not [*_unknown_choices(override)]:
+        return word
+    known = [name for name in _names(override.value()) if name in options(override.key_or_group)]
+    return f"{override.key_or_group}=[{','.join(known)}]" if known else ""
+
+
+def _unknown_choices(override: Override) -> Iterator[str]:
+    group = override.key_or_group
+    if group not in GROUPS or override.type is OverrideType.DEL:
+        return
+    allowed = options(group)
+    for name in _names(override.value()):
+        if name not in allowed:
+            yield (
+                f"{group}: there is no conf/{group}/{name}.yaml; "
+                f"allowed: {', '.join(allowed)}.{checking.nearest(name, allowed)}"
+            )
+
+
+def _names(value: Any) -> list[str]:
+    match value:
+        case None:
+            return []
+        case list():
+            return [str(name) for name in value]
+        case ChoiceSweep():
+            return [name for part in value.list for name in _names(part)]
+        case _:
+            return [str(value)]
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())

@@ -1,0 +1,234 @@
+"""What conf/ may say: the keys of each group, their types and defaults."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar, Literal, get_args
+
+from jobs.contract import STRICT, Check, EngineMode, Isolation, Phase
+
+Vendor = Literal["cpu", "nvidia", "amd"]
+Runner = Literal["V1", "V2"]
+Outcome = Literal["runs", "refused", "fails"]
+FieldName = Literal[
+    "target.attention_backend",
+    "target.moe_backend",
+    "target.kv_cache_dtype",
+    "draft.attention_backend",
+    "draft.moe_backend",
+    "draft.kv_cache_dtype",
+    "runner",
+    "block_size",
+]
+"""Everything that a backend can ask for, and a judge can hold against what came."""
+
+
+class RequestVerdict(StrEnum):
+    """What became of one request."""
+
+    HONOURED = "honoured"
+    DROPPED = "dropped"
+    """Asked for one thing, got another, and nothing said so as an error."""
+
+    REFUSED = "refused"
+    INHERITED = "inherited"
+    """Nothing was asked, and the draft took what the target got."""
+
+    AUTOSELECTED = "autoselected"
+    UNSEEN = "unseen"
+    """The engine failed for another reason, before it could be read."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Hardware:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    vendor: Vendor
+    card: str | None = None
+    """As the label `vm.card` has it; None for `cpu`, which every node can run."""
+
+    arch: str | None = None
+    """Compute capability or gfx arch: sm_90, gfx942."""
+
+    memory_gib: float | None = None
+    """Memory of one device."""
+
+    ray_accelerator: str | None = None
+    """Ray's own name for the accelerator, where it has one."""
+
+    engine_modes: tuple[EngineMode, ...] = (EngineMode.REAL,)
+    source: str | None = None
+    """Where these figures come from."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Model:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    path: str
+    """A hub id, a folder, or `shipped:NAME` for a configuration in jobs/models."""
+
+    devices: int = 1
+    dtype: str | None = None
+    moe: bool = False
+    speculative: dict[str, Any] | None = None
+    """As vLLM's `speculative_config` takes it, without what a backend asks for the draft."""
+
+    engine_args: dict[str, Any] = field(default_factory=dict)
+    """Further keyword arguments of `vllm.LLM`."""
+
+    env: dict[str, str] = field(default_factory=dict)
+    memory_gib: float = 2.0
+    """Host memory that one cell of it needs."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What is asked for the target, or for the draft. None asks nothing."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    attention_backend: str | None = None
+    moe_backend: str | None = None
+    kv_cache_dtype: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Backend:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    target: Asked = Asked()
+    draft: Asked = Asked()
+    runner: Runner | None = None
+    block_size: int | None = None
+    vendors: tuple[Vendor, ...] = get_args(Vendor)
+    """Where it makes sense to ask this at all."""
+
+    engine_args: dict[str, Any] = field(default_factory=dict)
+    env: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Build:
+    """See `jobs.contract.BuildSpec`; here *patches* are files, relative to conf/."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    release: str | None = None
+    wheel: str | None = None
+    interpreter: str | None = None
+    checkout: str | None = None
+    distribution: str = "vllm"
+    torch_backend: str = "auto"
+    extra_requirements: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    patches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Constraint:
+    """Of the cells that match *when*, only those that match *only* exist."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    when: str
+    only: str
+    why: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Expectation:
+    """What has to be seen for a cell to pass. Without one: it runs, and requests are kept."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    outcome: tuple[Outcome, ...] = ("runs",)
+    category: str | None = None
+    """Category of the failure, where one is expected."""
+
+    phase: Phase | None = None
+    """The phase that the expected failure happens in."""
+
+    requests: dict[FieldName, tuple[RequestVerdict, ...]] = field(default_factory=dict)
+    """Verdicts that are fine, where the field's contract is not enough."""
+
+    got: dict[FieldName, str] = field(default_factory=dict)
+    """What the field has to resolve to."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExpectationRule:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    cells: str
+    expect: Expectation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Suite:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    name: str
+    select: tuple[str, ...] = ("*",)
+    exclude: tuple[str, ...] = ()
+    constraints: tuple[Constraint, ...] = ()
+    check: Check = Check.GENERATE
+    expectations: tuple[ExpectationRule, ...] = ()
+    """The last rule that matches a cell is its expectation."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waiver:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    cells: str
+    category: str
+    """The failure that is excused; any other failure of these cells still blocks."""
+
+    reason: str
+    owner: str
+    link: str | None = None
+    expires: str | None = None
+    """A date, such as 2027-06-30; None where a released version can't change any more."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Gate:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    waivers: tuple[Waiver, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ClusterChoice:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    address: str | None = None
+    """A running Ray cluster; None starts one on this machine for the run."""
+
+    cells_at_once: int | None = None
+    """At most this many on this machine; None: as many as cores and memory carry."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Config:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    hardware: dict[str, Hardware]
+    model: dict[str, Model]
+    backend: dict[str, Backend]
+    build: dict[str, Build]
+    """Each axis by name: the name of the file in conf/ that describes the entry."""
+
+    suite: Suite
+    gate: Gate
+    engine_mode: EngineMode
+    isolation: Isolation
+    deadline_s: float
+    attempts: int
+    """How often a cell is tried at most when its failure may not be its own."""
+
+    cluster: ClusterChoice
+    runs: str
+    """Folder that run directories go to."""
+
+    cache: str

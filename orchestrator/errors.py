@@ -1,0 +1,43 @@
+"""
+Everything that can stop a run, each with the exit code CI sees.
+
+* RunError
+  + ConfigError        2  conf/, a patch or the command line does not make sense
+  + NothingToRunError  3  the selection matched no cell
+  + ClusterError       4  Ray, a node, a disk or the network failed; says nothing about a build
+  + StoppedError      130  somebody stopped the run; what had finished is kept
+
+A release that is blocked is an answer, not an error: the gate returns it and
+the command exits with 1.
+"""
+
+from collections.abc import Iterable
+
+SHIPS, BLOCKED = 0, 1
+
+
+class RunError(Exception):
+    exit_code = 70
+
+
+class ConfigError(RunError):
+    exit_code = 2
+
+    def __init__(self, summary: str, mistakes: Iterable[str] = ()) -> None:
+        """*summary* is one line; every mistake found gets a line of its own below it."""
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join([summary, *(f"  - {mistake}" for mistake in self.mistakes)]))
+
+
+class NothingToRunError(RunError):
+    exit_code = 3
+
+
+class ClusterError(RunError):
+    exit_code = 4
+
+
+class StoppedError(RunError):
+    """Ctrl-C or SIGTERM."""
+
+    exit_code = 130

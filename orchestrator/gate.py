@@ -1,0 +1,105 @@
+"""May this release ship?"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+from fnmatch import fnmatchcase
+
+from orchestrator.cells import Cell
+from orchestrator.config import Gate, Waiver
+from orchestrator.judge import Verdict
+from orchestrator.matrix import Matrix
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Blocker:
+    cell_id: str
+    verdict: Verdict
+    category: str | None
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Waived:
+    cell_id: str
+    category: str
+    waiver: Waiver
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Decision:
+    cells: int
+    passed: int
+    blockers: tuple[Blocker, ...]
+    waived: tuple[Waived, ...]
+    expired: tuple[Waiver, ...]
+    """Waivers that would have fitted, but their day has passed."""
+
+    @property
+    def ships(self) -> bool:
+        return not self.blockers
+
+    def sentence(self) -> str:
+        """The whole answer in one sentence."""
+        if self.ships:
+            waived = f", {len(self.waived)} waived" if self.waived else ""
+            return f"ships: {self.passed} of {self.cells} cells passed{waived}"
+        return f"blocked: {_listed(self.blockers)} of {self.cells} cells"
+
+
+def decide(matrix: Matrix, gate: Gate, *, today: date) -> Decision:
+    """Ship only if every cell passed or its very failure is waived."""
+    blockers: list[Blocker] = []
+    waived: list[Waived] = []
+    expired: list[Waiver] = []
+    for cell in matrix.cells:
+        if matrix.verdict(cell) is Verdict.PASSED:
+            continue
+        blocker = _blocker(matrix, cell)
+        fitting = [*_fitting(gate, blocker)]
+        valid = [waiver for waiver in fitting if not _expired(waiver, today)]
+        expired += [waiver for waiver in fitting if waiver not in valid]
+        if valid and blocker.category is not None:
+            waived.append(Waived(cell_id=cell.id, category=blocker.category, waiver=valid[0]))
+        else:
+            blockers.append(blocker)
+    return Decision(
+        cells=len(matrix.cells),
+        passed=matrix.count(Verdict.PASSED),
+        blockers=tuple(blockers),
+        waived=tuple(waived),
+        expired=tuple(dict.fromkeys(expired)),
+    )
+
+
+def _blocker(matrix: Matrix, cell: Cell) -> Blocker:
+    record = matrix.record(cell)
+    return Blocker(
+        cell_id=cell.id,
+        verdict=matrix.verdict(cell),
+        category=record.judgement.category if record else None,
+        reason="; ".join(matrix.reasons(cell)),
+    )
+
+
+def _fitting(gate: Gate, blocker: Blocker) -> Iterator[Waiver]:
+    """Only a failure can be waived: what was not run has shown nothing that could be excused."""
+    if blocker.verdict is Verdict.FAILED:
+        for waiver in gate.waivers:
+            if fnmatchcase(blocker.cell_id, waiver.cells) and waiver.category == blocker.category:
+                yield waiver
+
+
+def _expired(waiver: Waiver, today: date) -> bool:
+    return waiver.expires is not None and date.fromisoformat(waiver.expires) < today
+
+
+def _listed(blockers: tuple[Blocker, ...]) -> str:
+    """`2 failed (silent_fallback, timeout) and 1 not run`."""
+    parts = []
+    for verdict in (Verdict.FAILED, Verdict.NOT_RUN):
+        alike = [blocker for blocker in blockers if blocker.verdict is verdict]
+        if alike:
+            kinds = ", ".join(dict.fromkeys(b.category for b in alike if b.category))
+            parts.append(f"{len(alike)} {verdict}" + (f" ({kinds})" if kinds else ""))
+    return " and ".join(parts)

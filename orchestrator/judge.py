@@ -1,0 +1,123 @@
+"""The verdict on one cell: what was seen, held against what was asked and expected. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, ClassVar
+
+from jobs.contract import STRICT, Attempt, ProvisionedBuild
+from orchestrator.cells import Cell
+from orchestrator.classify import classify, is_refusal
+from orchestrator.config import Expectation, FieldName, Outcome, RequestVerdict
+from orchestrator.requests import Request, became_of_requests
+
+
+class Verdict(StrEnum):
+    PASSED = "passed"
+    FAILED = "failed"
+    NOT_RUN = "not run"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Judgement:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    verdict: Verdict
+    category: str | None = None
+    """The kind of failure seen, also where it was expected."""
+
+    outcome: Outcome | None = None
+    """What the engine did; None if it was never started."""
+
+    requests: dict[FieldName, Request] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    """Why it did not pass, each in one line."""
+
+
+def not_run(reason: str) -> Judgement:
+    return Judgement(verdict=Verdict.NOT_RUN, reasons=(reason,))
+
+
+def judge(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> Judgement:
+    category = _proof_failure(build, attempt) or classify(attempt)
+    outcome = _outcome(category)
+    requests = became_of_requests(cell, attempt.report, category, build.vllm_version)
+    reasons = [
+        *_unmet(cell.expectation, attempt, outcome, category),
+        *_broken(cell.expectation, requests),
+    ]
+    if category is None and reasons:
+        dropped = any(request.verdict is RequestVerdict.DROPPED for request in requests.values())
+        category = "silent_fallback" if dropped else "expectation_unmet"
+    return Judgement(
+        verdict=Verdict.FAILED if reasons else Verdict.PASSED,
+        category=category,
+        outcome=outcome,
+        requests=requests,
+        reasons=tuple(reasons),
+    )
+
+
+def _proof_failure(build: ProvisionedBuild, attempt: Attempt) -> str | None:
+    """A patched build counts only if its files are the ones that the engine imported."""
+    report = attempt.report
+    if report is None or report.vllm_path is None or report.sources == build.sources:
+        return None
+    return "build_mismatch"
+
+
+def _outcome(category: str | None) -> Outcome:
+    if category is None:
+        return "runs"
+    return "refused" if is_refusal(category) else "fails"
+
+
+def _unmet(
+    expected: Expectation, attempt: Attempt, outcome: Outcome, category: str | None
+) -> Iterator[str]:
+    if outcome not in expected.outcome:
+        happened = _what_happened(attempt, category)
+        yield f"expected that it {_either(expected.outcome)}, but {happened}"
+        return
+    if category is None:
+        return
+    if expected.category not in {None, category}:
+        yield f"expected the failure {expected.category}, but it is {category}"
+    if expected.phase not in {None, attempt.phase}:
+        yield f"expected the failure in {expected.phase}, but it came in {attempt.phase}"
+
+
+def _broken(expected: Expectation, requests: Mapping[FieldName, Request]) -> Iterator[str]:
+    for name, request in requests.items():
+        fine = expected.requests.get(name)
+        if request.verdict not in fine if fine is not None else not request.kept:
+            wish = f"asked {request.asked}" if request.asked else "asked nothing"
+            yield f"{name} was {request.verdict}: {wish}, got {request.got or 'nothing'}"
+    for name, wanted in expected.got.items():
+        got = requests[name].got if name in requests else None
+        if got != wanted:
+            yield f"{name} should be {wanted}, but it is {got or 'nothing'}"
+
+
+def _either(outcomes: Iterable[Outcome]) -> str:
+    words = {"runs": "runs", "refused": "is refused", "fails": "fails"}
+    return " or ".join(words[outcome] for outcome in outcomes)
+
+
+def _what_happened(attempt: Attempt, category: str | None) -> str:
+    if category is None:
+        return "it ran"
+    cause = one_line_cause(attempt)
+    return f"{category} in {attempt.phase}" + (f": {cause}" if cause else "")
+
+
+def one_line_cause(attempt: Attempt, limit: int = 200) -> str:
+    """The root cause in one line, from the innermost exception or from how it ended."""
+    if attempt.exit.timed_out:
+        return f"still in {attempt.phase} after {attempt.seconds:.0f} s"
+    if attempt.report is not None and (failure := attempt.report.failure) is not None:
+        text = " ".join(failure.root.message.split()) or "no message"
+        return f"{failure.root.type.rsplit('.', 1)[-1]}: {text}"[:limit]
+    if attempt.exit.signal is not None:
+        return f"ended by signal {attempt.exit.signal}"
+    return f"exit code {attempt.exit.code}" if attempt.exit.code else ""

@@ -1,0 +1,34 @@
+"""The compatibility matrix: the last word on every cell of a run."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from orchestrator.cells import Cell
+from orchestrator.judge import Verdict
+from orchestrator.records import Record
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Matrix:
+    cells: tuple[Cell, ...]
+    records: dict[str, Record] = field(default_factory=dict)
+
+    def record(self, cell: Cell) -> Record | None:
+        return self.records.get(cell.id)
+
+    def verdict(self, cell: Cell) -> Verdict:
+        """A cell without a record was not run; it never counts as passed."""
+        record = self.record(cell)
+        return Verdict.NOT_RUN if record is None else record.verdict
+
+    def reasons(self, cell: Cell) -> tuple[str, ...]:
+        record = self.record(cell)
+        return ("there is no record of it",) if record is None else record.judgement.reasons
+
+    def count(self, verdict: Verdict) -> int:
+        return sum(self.verdict(cell) is verdict for cell in self.cells)
+
+
+def build(cells: Iterable[Cell], records: Iterable[Record]) -> Matrix:
+    """Later records of a cell replace earlier ones."""
+    return Matrix(cells=tuple(cells), records={record.cell_id: record for record in records})

@@ -1,0 +1,78 @@
+"""Which cells this cluster can run, and why the others can't. Pure: no cluster is touched."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from orchestrator.cells import Cell
+from orchestrator.cluster import Needs, Node
+
+ANY_CPU = {"vm.cpu": "yes"}
+"""Every node carries this label: the CPU build runs on all of them."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    runnable: tuple[Cell, ...]
+    unplaceable: dict[str, str]
+    """Cell id to the reason that no node can take it."""
+
+    hosts: dict[str, tuple[str, ...]]
+    """Cell id to the names of the nodes that could take it."""
+
+
+def make_plan(cells: Iterable[Cell], nodes: Sequence[Node]) -> Plan:
+    runnable: list[Cell] = []
+    unplaceable: dict[str, str] = {}
+    hosts: dict[str, tuple[str, ...]] = {}
+    for cell in cells:
+        fitting = [node for node in nodes if _fits(node, needs(cell))]
+        if cell.engine_mode not in cell.hardware.engine_modes:
+            modes = ", ".join(cell.hardware.engine_modes)
+            unplaceable[cell.id] = f"this hardware is described for engine_mode {modes} only"
+        elif fitting:
+            runnable.append(cell)
+            hosts[cell.id] = tuple(node.name for node in fitting)
+        else:
+            unplaceable[cell.id] = _obstacle(cell, nodes)
+    return Plan(runnable=tuple(runnable), unplaceable=unplaceable, hosts=hosts)
+
+
+def needs(cell: Cell) -> Needs:
+    hardware = cell.hardware
+    if hardware.vendor == "cpu":
+        return Needs(labels=ANY_CPU, devices=0, memory_gib=cell.model.memory_gib)
+    labels = {"vm.vendor": hardware.vendor, "vm.card": hardware.card, "vm.arch": hardware.arch}
+    return Needs(
+        labels={name: value for name, value in labels.items() if value is not None},
+        devices=cell.model.devices,
+        memory_gib=cell.model.memory_gib,
+    )
+
+
+def _fits(node: Node, wanted: Needs) -> bool:
+    return (
+        _has_labels(node, wanted)
+        and node.devices >= wanted.devices
+        and node.memory_gib >= wanted.memory_gib
+    )
+
+
+def _has_labels(node: Node, wanted: Needs) -> bool:
+    return all(node.labels.get(name) == value for name, value in wanted.labels.items())
+
+
+def _obstacle(cell: Cell, nodes: Sequence[Node]) -> str:
+    """The reason, with the nearest miss where there is one."""
+    wanted = needs(cell)
+    card = cell.hardware.card or cell.axis("hardware")
+    alike = [node for node in nodes if _has_labels(node, wanted)]
+    if not alike:
+        there = ", ".join(sorted({node.card or "cpu only" for node in nodes})) or "no node at all"
+        return f"no node has a {card} (the cluster has: {there})"
+    best = max(alike, key=lambda node: (node.devices, node.memory_gib))
+    if best.devices < wanted.devices:
+        return f"needs {wanted.devices} {card} on one node, {best.name} has {best.devices}"
+    return (
+        f"needs {wanted.memory_gib:g} GiB of memory on one node, "
+        f"{best.name} has {best.memory_gib:.1f}"
+    )

@@ -1,0 +1,168 @@
+"""A Ray cluster, by way of the only module that imports Ray."""
+
+import contextlib
+import json
+import logging
+import os
+import signal
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import pydantic
+import ray
+import ray.exceptions
+
+from jobs.contract import BuildSpec, CellRequest, ProvisionedBuild
+from jobs.node import ray_tasks
+from jobs.node.vendors import inventory
+from orchestrator.cluster import Ended, Needs, Node
+from orchestrator.config import ClusterChoice
+from orchestrator.errors import ClusterError, ConfigError
+from orchestrator.records import read_attempt, read_build
+
+QUIET = {
+    "RAY_USAGE_STATS_ENABLED": "0",
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
+    "RAY_DEDUP_LOGS": "0",
+}
+MEMORY_OF_A_CELL_GIB = 3.0
+POLL_S = 0.5
+
+
+class RayCluster:
+    def __init__(self, choice: ClusterChoice) -> None:
+        self._running: dict[Any, tuple[str, int]] = {}
+        # A cell is tried again by the schedule, which records it; never behind its back.
+        self._run_cell = ray.remote(max_retries=0)(ray_tasks.run_cell_here)
+        self._provision = ray.remote(max_retries=0, num_cpus=0)(ray_tasks.provision_steps)
+        os.environ.update(QUIET)
+        # Ray would turn SIGTERM into an exit of its own.
+        on_terminate = signal.getsignal(signal.SIGTERM)
+        try:
+            _connect(choice) if choice.address else _start(choice)
+            signal.signal(signal.SIGTERM, on_terminate)
+        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+            where = choice.address or "this machine"
+            raise ClusterError(f"Ray on {where} can't be reached or started: {error}") from error
+
+    def nodes(self) -> tuple[Node, ...]:
+        alive = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
+        return tuple(map(_node, alive))
+
+    def provision(
+        self, specs: Sequence[BuildSpec], cache: str, say: Callable[[str], None]
+    ) -> dict[str, ProvisionedBuild]:
+        """On every node; the builds returned are the first node's."""
+        ready: dict[str, ProvisionedBuild] = {}
+        mistakes: list[str] = []
+        for node in self.nodes():
+            for spec in specs:
+                task = self._provision.options(label_selector={"ray.io/node-id": node.id})
+                for step in _steps(task.remote(spec, cache)):
+                    match step:
+                        case {"say": line}:
+                            say(line)
+                        case {"build": text}:
+                            ready.setdefault(spec.name, read_build(text))
+                        case {"mistake": message}:
+                            mistakes.append(message)
+                        case _:
+                            raise ClusterError(step.get("trouble", f"an unknown step: {step}"))
+        if mistakes:
+            raise ConfigError("a build can't be made as it is described:", dict.fromkeys(mistakes))
+        return ready
+
+    def submit(self, request: CellRequest, needs: Needs) -> None:
+        task = self._run_cell.options(
+            name=request.probe.cell_id,
+            num_cpus=1,
+            num_gpus=needs.devices,
+            memory=int(needs.memory_gib * 2**30),
+            label_selector=needs.labels,
+        )
+        attempt = request.probe.cell_id, request.probe.attempt
+        self._running[task.remote(request)] = attempt
+
+    def ended(self) -> Iterator[Ended]:
+        while self._running:
+            done, _ = ray.wait(list(self._running), num_returns=1, timeout=POLL_S)
+            for reference in done:
+                yield _ended(reference, *self._running.pop(reference))
+
+    def close(self) -> None:
+        for reference in self._running:
+            with contextlib.suppress(ray.exceptions.RayError):
+                ray.cancel(reference, force=True)
+        self._running.clear()
+        ray.shutdown()
+
+
+def _start(choice: ClusterChoice) -> None:
+    here = inventory()
+    by_memory = int(here.memory_gib // MEMORY_OF_A_CELL_GIB)
+    ray.init(
+        address="local",
+        num_cpus=choice.cells_at_once or max(1, min(here.cpus, by_memory)),
+        num_gpus=here.devices,
+        labels=here.labels,
+        include_dashboard=False,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+        _node_ip_address="127.0.0.1",
+    )
+
+
+def _connect(choice: ClusterChoice) -> None:
+    ray.init(
+        address=choice.address,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+    )
+
+
+def _node(raw: dict[str, Any]) -> Node:
+    labels: dict[str, str] = raw["Labels"]
+    resources: dict[str, float] = raw["Resources"]
+    vendor: Any = labels.get("vm.vendor", "cpu")
+    unlabelled = "it carries none of our labels (vm.cpu, vm.vendor, vm.card, vm.arch)"
+    return Node(
+        id=raw["NodeID"],
+        name=raw["NodeName"],
+        address=raw["NodeManagerAddress"],
+        vendor=vendor,
+        card=labels.get("vm.card"),
+        arch=labels.get("vm.arch"),
+        devices=int(resources.get("GPU", 0)),
+        cpus=resources.get("CPU", 0.0),
+        memory_gib=resources.get("memory", 0.0) / 2**30,
+        labels=labels,
+        troubles=() if "vm.cpu" in labels else (unlabelled,),
+    )
+
+
+def _steps(generator: Any) -> Iterator[dict[str, str]]:
+    """What a provisioning task says while it works."""
+    try:
+        for reference in generator:
+            step: dict[str, str] = json.loads(ray.get(reference))
+            yield step
+    except ray.exceptions.RayError as error:
+        raise ClusterError(f"provisioning failed: {_one_line(error)}") from error
+
+
+def _ended(reference: Any, cell_id: str, number: int) -> Ended:
+    try:
+        attempt = read_attempt(ray.get(reference))
+    except ray.exceptions.RayError as error:
+        return Ended(cell_id=cell_id, number=number, infrastructure_error=_one_line(error))
+    except pydantic.ValidationError as invalid:
+        trouble = f"the node's answer is not valid: {_one_line(invalid)}"
+        return Ended(cell_id=cell_id, number=number, infrastructure_error=trouble)
+    return Ended(cell_id=cell_id, number=number, attempt=attempt)
+
+
+def _one_line(error: Exception) -> str:
+    """The cause of a task's error where there is one, without Ray's traceback."""
+    cause = error.cause if isinstance(error, ray.exceptions.RayTaskError) else error
+    lines = [line.strip() for line in str(cause).splitlines() if line.strip()]
+    return lines[0][:300] if lines else type(cause).__name__

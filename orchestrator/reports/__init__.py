@@ -1,0 +1,22 @@
+"""One module per form of report. Each turns a Document into text; they decide nothing."""
+
+from pathlib import PurePath
+
+from orchestrator.reports import junit, markdown
+from orchestrator.reports.document import Document, document, to_json
+from orchestrator.run import Result, conclude
+from orchestrator.run_directory import RunDirectory
+
+
+def document_of(run: RunDirectory, result: Result) -> Document:
+    return document(str(PurePath(run.path)), run.asked().suite, result.matrix, result.decision)
+
+
+def write_all(run: RunDirectory) -> Result:
+    """Leave every form of report in the run directory."""
+    result = conclude(run)
+    report = document_of(run, result)
+    run.write("summary.json", to_json(report))
+    run.write("matrix.md", markdown.to_markdown(report))
+    run.write("junit.xml", junit.to_junit(report))
+    return result

@@ -1,0 +1,99 @@
+"""Everything known of one cell, and how to run it alone."""
+
+import shlex
+from collections.abc import Iterable, Iterator, Sequence
+
+from jobs.contract import AttentionGroup, MoeGroup
+from orchestrator.reports import wording
+from orchestrator.reports.document import CellRow, RequestRow
+
+
+def to_text(row: CellRow, command: Sequence[str], log_lines: Sequence[str] = ()) -> str:
+    return "\n".join(_lines(row, command, log_lines)) + "\n"
+
+
+def reproduce(cell_id: str, command: Sequence[str]) -> str:
+    """The run's own command, narrowed to one cell."""
+    words = [*command, f"suite.select=['{cell_id}']", "suite.exclude=[]"]
+    return shlex.join(["vllm-matrix", "run", *words])
+
+
+def _lines(row: CellRow, command: Sequence[str], log_lines: Sequence[str]) -> Iterator[str]:
+    yield f"{row.id}: {wording.verdict(row)}"
+    yield from _block("why", row.reasons)
+    yield from _block("requests", (_request(*item) for item in row.requests.items()))
+    yield from _block("target attention", map(_attention, row.target))
+    yield from _block("draft attention", map(_attention, row.draft))
+    yield from _block("target MoE", map(_moe, row.target_moe))
+    yield from _block("draft MoE", map(_moe, row.draft_moe))
+    yield from _block("engine", _engine(row))
+    yield from _block(
+        "not taken", (f"{r.backend} ({r.said_by}): {'; '.join(r.reasons)}" for r in row.rejections)
+    )
+    yield from _block("phases", (f"{name:<12}{s:8.2f} s" for name, s in row.phases.items()))
+    yield from _block("failure", _failure(row))
+    yield from _block("build", _build(row))
+    yield from _block("placement", _placement(row))
+    yield from _block(f"log {row.log or ''}".strip(), log_lines)
+    yield "\nrun it alone"
+    yield f"  {reproduce(row.id, command)}"
+
+
+def _block(title: str, lines: Iterable[str]) -> Iterator[str]:
+    lines = list(lines)
+    if lines:
+        yield f"\n{title}"
+        yield from (f"  {line}" for line in lines)
+
+
+def _request(name: str, request: RequestRow) -> str:
+    asked, got = request.asked or "nothing", request.got or "nothing seen"
+    return f"{name}: asked {asked}, got {got}: {request.verdict}"
+
+
+def _attention(group: AttentionGroup) -> str:
+    facts = {
+        "kind": group.attention_kind,
+        "head size": group.head_size,
+        "KV heads": group.kv_heads,
+        "block size": group.block_size,
+        "KV dtype": group.kv_torch_dtype or group.kv_cache_dtype,
+        "sliding window": group.sliding_window,
+        "prefill": group.mla_prefill_backend,
+        "layouts": ", ".join(group.layouts) if group.layouts else "any",
+    }
+    known = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
+    where = "no KV group" if group.kv_group is None else f"KV group {group.kv_group}"
+    return f"{group.backend} ({group.class_path}), {group.layers} layers, {where}: {known}"
+
+
+def _moe(group: MoeGroup) -> str:
+    return f"{group.backend} ({group.experts_class or group.quant_method}), {group.layers} layers"
+
+
+def _engine(row: CellRow) -> Iterator[str]:
+    yield f"mode {row.engine_mode}, check {row.check}, outcome {row.outcome or 'none'}"
+    if row.runner:
+        yield f"runner {row.runner}, KV layout {row.kv_layout or 'not resolved'}"
+    if row.versions:
+        yield ", ".join(f"{name} {version}" for name, version in row.versions.items())
+
+
+def _failure(row: CellRow) -> Iterator[str]:
+    if row.failure is not None:
+        yield f"{row.failure.category} in {row.failure.phase}, owner {row.failure.owner}"
+        yield row.failure.cause
+        yield f"next: {row.failure.next}"
+
+
+def _build(row: CellRow) -> Iterator[str]:
+    yield f"{row.build.name} {row.build.digest or '(never made ready)'}"
+    yield from (f"patch {name} {digest[:12]}" for name, digest in row.build.patches.items())
+    yield from (f"found {file} {digest[:12]}" for file, digest in row.build.sources.items())
+
+
+def _placement(row: CellRow) -> Iterator[str]:
+    if row.placement is not None:
+        seen = ", ".join(f"{name} {value}" for name, value in row.placement.device.items())
+        yield f"node {row.placement.node}, {row.placement.isolation} isolation, device: {seen}"
+        yield f"{row.seconds} s, attempt {row.attempts}"

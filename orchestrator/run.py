@@ -1,0 +1,149 @@
+"""One run, start to verdict: the table of contents of this package."""
+
+import contextlib
+import dataclasses
+import os
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from pathlib import Path
+from types import FrameType
+
+import pydantic
+import yaml
+
+from jobs.contract import BuildSpec, ProvisionedBuild
+from orchestrator import gate, matrix, run_directory
+from orchestrator.cells import AXES, Cell, expand, merge, possible
+from orchestrator.checking import build_specs
+from orchestrator.cluster import Cluster
+from orchestrator.compose import CONF
+from orchestrator.config import ClusterChoice, Config
+from orchestrator.errors import ConfigError, NothingToRunError, StoppedError
+from orchestrator.matrix import Matrix
+from orchestrator.plan import Plan, make_plan
+from orchestrator.progress import Progress
+from orchestrator.run_directory import Asked, RunDirectory
+from orchestrator.schedule import Places, Schedule
+
+StartCluster = Callable[[ClusterChoice], Cluster]
+
+STOPPED = 130
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Result:
+    matrix: Matrix
+    decision: gate.Decision
+
+
+def validate(
+    configs: Sequence[Config], command: Sequence[str], start: StartCluster, progress: Progress
+) -> RunDirectory:
+    """Run every cell that *configs* describe, as one matrix."""
+    cells = cells_of(configs)
+    common = _common(configs)
+    asked = Asked(suite=common.suite.name, command=tuple(command), gate=common.gate, cells=cells)
+    with run_directory.claimed(Path(common.runs), asked, today=_today()) as (run, resumed):
+        progress.say(f"{'resuming' if resumed else 'run directory'} {run.path}")
+        run.write("config.yaml", _as_yaml(configs))
+        with _stoppable(), contextlib.closing(start(common.cluster)) as cluster:
+            plan = make_plan(cells, cluster.nodes())
+            builds = cluster.provision(_builds(plan.runnable), common.cache, progress.say)
+            plan = _without_recorded(plan, run, builds)
+            progress.planned(len(cells), todo=len(plan.runnable) + len(plan.unplaceable))
+            places = Places(cells=run.cells.resolve(), cache=common.cache)
+            for record in Schedule(cluster, builds, places).run(plan):
+                run.records.append(record)
+                progress.ended(record)
+    return run
+
+
+def conclude(run: RunDirectory) -> Result:
+    """The matrix and the gate's answer, from what the run directory holds."""
+    asked = run.asked()
+    result = matrix.build(asked.cells, run.records)
+    return Result(matrix=result, decision=gate.decide(result, asked.gate, today=_today()))
+
+
+def cells_of(configs: Sequence[Config]) -> tuple[Cell, ...]:
+    """Every cell of every job. Raises NothingToRunError if that is none."""
+    specs = [build_specs(config, conf=CONF) for config in configs]
+    if cells := merge([expand(*job) for job in zip(configs, specs, strict=True)]):
+        return cells
+    raise NothingToRunError(_nothing(configs[0], possible(configs[0], specs[0])))
+
+
+def _nothing(config: Config, could_be: Sequence[Cell]) -> str:
+    if empty := [axis for axis in AXES if not getattr(config, axis)]:
+        choose = " ".join(f"{axis}=[...]" for axis in empty)
+        return f"there is nothing to run: no {' and no '.join(empty)} is chosen; add {choose}"
+    patterns = " ".join(config.suite.select)
+    example = f"such as {could_be[0].id}" if could_be else "because no combination can exist"
+    return (
+        f"there is nothing to run: suite.select ({patterns}) leaves none of "
+        f"{len(could_be)} cells, {example}"
+    )
+
+
+def _common(configs: Sequence[Config]) -> Config:
+    """What holds for the run as a whole has to be the same in every job of a multirun."""
+    first, *others = configs
+    differing = [
+        name
+        for name in ("gate", "cluster", "runs", "cache")
+        if any(getattr(other, name) != getattr(first, name) for other in others)
+    ]
+    if differing:
+        raise ConfigError(
+            "a multirun makes one matrix, so these can have one value only:", differing
+        )
+    return first
+
+
+def _builds(cells: Sequence[Cell]) -> list[BuildSpec]:
+    return [*{cell.build.name: cell.build for cell in cells}.values()]
+
+
+def _without_recorded(
+    plan: Plan, run: RunDirectory, builds: Mapping[str, ProvisionedBuild]
+) -> Plan:
+    """Less the cells that this run has a verdict on, of the very same build."""
+    recorded = {(record.cell_id, record.digest) for record in run.records if record.attempt}
+    todo = tuple(
+        cell
+        for cell in plan.runnable
+        if (cell.id, cell.digest(builds[cell.build.name].digest)) not in recorded
+    )
+    return dataclasses.replace(plan, runnable=todo)
+
+
+def _as_yaml(configs: Sequence[Config]) -> str:
+    """The resolved configuration; a multirun has one document per job."""
+    adapter = pydantic.TypeAdapter(Config)
+    dumped = [adapter.dump_python(config, mode="json") for config in configs]
+    return yaml.safe_dump_all(dumped, sort_keys=False)
+
+
+@contextlib.contextmanager
+def _stoppable() -> Iterator[None]:
+    """The first Ctrl-C or SIGTERM ends the run in good order, a second one at once."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def stop(number: int, _: FrameType | None) -> None:
+        for each in before:
+            signal.signal(each, lambda *_: os._exit(STOPPED))
+        raise StoppedError(f"stopped by {signal.Signals(number).name}")
+
+    for number in before:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _today() -> date:
+    return datetime.now(UTC).date()

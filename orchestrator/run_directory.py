@@ -1,0 +1,172 @@
+"""A run on disk: where it lies, what it was asked, and whether an earlier one goes on."""
+
+import contextlib
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, ClassVar
+
+import filelock
+import pydantic
+
+from jobs.contract import STRICT
+from orchestrator.cells import Cell
+from orchestrator.config import Gate
+from orchestrator.errors import ClusterError, ConfigError
+from orchestrator.judge import Verdict
+from orchestrator.records import RecordFile
+
+RUN_VERSION = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Asked:
+    """What a run was asked, as `run.json` keeps it: enough to judge and to repeat it."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    suite: str
+    command: tuple[str, ...]
+    """The words after `vllm-matrix run`."""
+
+    gate: Gate
+    cells: tuple[Cell, ...]
+    run_version: int = RUN_VERSION
+
+
+_adapter = pydantic.TypeAdapter(Asked)
+
+
+class RunDirectory:
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.records = RecordFile(path / "records.jsonl")
+        self.cells = path / "cells"
+        self._lock = filelock.FileLock(path / "run.lock")
+
+    def asked(self) -> Asked:
+        return _adapter.validate_json((self.path / "run.json").read_bytes())
+
+    def write(self, name: str, text: str) -> None:
+        """Write *name* so that a reader sees all of it or none."""
+        temporary = self.path / f".{name}.{os.getpid()}"
+        try:
+            temporary.write_text(text)
+            temporary.replace(self.path / name)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                temporary.unlink()
+            raise ClusterError(f"{self.path / name} can't be written: {error.strerror}") from error
+
+    def unfinished(self) -> bool:
+        """Whether any cell still lacks a verdict."""
+        verdicts = {record.cell_id: record.verdict for record in self.records}
+        return any(
+            verdicts.get(cell.id, Verdict.NOT_RUN) is Verdict.NOT_RUN for cell in self.asked().cells
+        )
+
+    def claim(self) -> bool:
+        """Take this directory for the life of the process; False if another run has it."""
+        try:
+            self._lock.acquire(blocking=False)
+        except filelock.Timeout:
+            return False
+        return True
+
+    def release(self) -> None:
+        self._lock.release()
+
+
+@contextlib.contextmanager
+def claimed(runs: Path, asked: Asked, *, today: date) -> Iterator[tuple[RunDirectory, bool]]:
+    """
+    A directory that is ours alone while we work, and whether an interrupted run goes on in it.
+
+    The newest run of the suite that asked for the very same cells and has cells
+    without a verdict is resumed; otherwise there is a new `<date>-<suite>[-n]`,
+    which a mistake of the user's leaves no trace of.
+    """
+    run, resumed = _start(runs, asked, today)
+    try:
+        yield run, resumed
+    except ConfigError:
+        if not resumed:
+            shutil.rmtree(run.path, ignore_errors=True)
+        raise
+    finally:
+        run.release()
+
+
+def _start(runs: Path, asked: Asked, today: date) -> tuple[RunDirectory, bool]:
+    try:
+        runs.mkdir(parents=True, exist_ok=True)
+        return _resumable(runs, asked) or _new(runs, asked, today)
+    except OSError as error:
+        raise ClusterError(
+            f"the run directory can't be made in {runs}: {error.strerror}. "
+            "Choose another place with runs=FOLDER."
+        ) from error
+
+
+def find(name: str, runs: Path = Path("runs")) -> RunDirectory:
+    """A run by its path, by its name in *runs*, or `latest`."""
+    path = _latest(runs) if name == "latest" else Path(name)
+    candidates = [] if path is None else [path, runs / path]
+    for candidate in candidates:
+        if (candidate / "run.json").is_file():
+            return RunDirectory(candidate)
+    known = ", ".join(run.name for run in newest_first(runs)) or "none yet"
+    raise ConfigError(f"there is no run {name}; runs in {runs}: {known}")
+
+
+def _resumable(runs: Path, asked: Asked) -> tuple[RunDirectory, bool] | None:
+    for path in newest_first(runs, asked.suite):
+        run = RunDirectory(path)
+        if run.claim():
+            with contextlib.suppress(pydantic.ValidationError, ClusterError):
+                if run.asked().cells == asked.cells and run.unfinished():
+                    return run, True
+            run.release()
+    return None
+
+
+def _new(runs: Path, asked: Asked, today: date) -> tuple[RunDirectory, bool]:
+    for name in _names(f"{today.isoformat()}-{asked.suite}"):
+        path = runs / name
+        with contextlib.suppress(FileExistsError):
+            path.mkdir()
+            return _filled(RunDirectory(path), asked), False
+    raise AssertionError("names do not end")
+
+
+def _filled(run: RunDirectory, asked: Asked) -> RunDirectory:
+    try:
+        run.claim()
+        run.write("run.json", json.dumps(_adapter.dump_python(asked, mode="json"), indent=1))
+    except (OSError, ClusterError):
+        shutil.rmtree(run.path, ignore_errors=True)
+        raise
+    return run
+
+
+def _names(stem: str) -> Iterator[str]:
+    yield stem
+    number = 2
+    while True:
+        yield f"{stem}-{number}"
+        number += 1
+
+
+def newest_first(runs: Path, suite: str | None = None) -> Sequence[Path]:
+    found: Iterable[Path] = (file.parent for file in runs.glob("*/run.json"))
+    if suite is not None:
+        found = (path for path in found if f"-{suite}" in path.name)
+    return sorted(found, key=lambda path: (path / "run.json").stat().st_mtime, reverse=True)
+
+
+def _latest(runs: Path) -> Path | None:
+    return next(iter(newest_first(runs)), None)

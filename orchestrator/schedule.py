@@ -1,0 +1,97 @@
+"""Run a plan: submit, collect, judge, and try again what the infrastructure broke."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs.contract import Attempt, ProvisionedBuild
+from orchestrator.asking import cell_request
+from orchestrator.cells import Cell
+from orchestrator.classify import taxonomy
+from orchestrator.cluster import Cluster, Ended
+from orchestrator.judge import Judgement, Verdict, judge, not_run, one_line_cause
+from orchestrator.plan import Plan, needs
+from orchestrator.records import Record
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Places:
+    """Where attempts leave their files, and where nodes keep what they reuse."""
+
+    cells: Path
+    cache: str
+
+    def workdir(self, cell_id: str, attempt: int) -> str:
+        return str(self.cells / cell_id / str(attempt))
+
+
+class Schedule:
+    """One pass over a plan. Yields a record for every cell, as soon as it is known."""
+
+    def __init__(
+        self, cluster: Cluster, builds: Mapping[str, ProvisionedBuild], places: Places
+    ) -> None:
+        self._cluster = cluster
+        self._builds = builds
+        self._places = places
+        self._cells: dict[str, Cell] = {}
+        self._earlier: dict[str, tuple[str, ...]] = {}
+
+    def run(self, plan: Plan) -> Iterator[Record]:
+        for cell_id, reason in plan.unplaceable.items():
+            yield Record(cell_id=cell_id, judgement=not_run(reason))
+        for cell in plan.runnable:
+            self._cells[cell.id] = cell
+            self._earlier[cell.id] = ()
+            self._submit(cell)
+        for end in self._cluster.ended():
+            if record := self._record(end):
+                yield record
+
+    def _submit(self, cell: Cell) -> None:
+        number = len(self._earlier[cell.id]) + 1
+        request = cell_request(
+            cell,
+            self._builds[cell.build.name],
+            attempt=number,
+            workdir=self._places.workdir(cell.id, number),
+            cache=self._places.cache,
+        )
+        self._cluster.submit(request, needs(cell))
+
+    def _record(self, end: Ended) -> Record | None:
+        """The record of the cell, or None when it is tried once more."""
+        cell = self._cells[end.cell_id]
+        earlier = self._earlier[cell.id]
+        build = self._builds[cell.build.name]
+        judgement, trouble = self._judge(cell, build, end)
+        if trouble is not None and len(earlier) + 1 < cell.attempts:
+            self._earlier[cell.id] = (*earlier, trouble)
+            self._submit(cell)
+            return None
+        return Record(
+            cell_id=cell.id,
+            digest=cell.digest(build.digest),
+            build=build,
+            attempt=end.attempt,
+            earlier=earlier,
+            judgement=judgement,
+        )
+
+    def _judge(
+        self, cell: Cell, build: ProvisionedBuild, end: Ended
+    ) -> tuple[Judgement, str | None]:
+        """The judgement, and why the attempt may have been unlucky, if so."""
+        if end.attempt is None:
+            trouble = end.infrastructure_error or "the attempt ended without a word"
+            return not_run(trouble), trouble
+        judgement = judge(cell, build, end.attempt)
+        return judgement, _bad_luck(judgement, end.attempt)
+
+
+def _bad_luck(judgement: Judgement, attempt: Attempt) -> str | None:
+    if judgement.verdict is Verdict.PASSED or judgement.category is None:
+        return None
+    if not taxonomy().categories[judgement.category].again:
+        return None
+    return f"{judgement.category}: {one_line_cause(attempt)}"

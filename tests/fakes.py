@@ -1,0 +1,71 @@
+"""Stand-ins for what fast tests cannot have: a cluster with engines on it."""
+
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from jobs.contract import Attempt, BuildSpec, CellRequest, ProvisionedBuild
+from orchestrator.cluster import Ended, Needs, Node, this_machine
+from orchestrator.config import ClusterChoice
+from tests.builders import a_build, a_report, an_attempt
+
+LOST_NODE = "the node went away"
+
+
+@dataclass
+class FakeCluster:
+    """Ends every attempt at once, with the next outcome of its script or a healthy engine."""
+
+    script: dict[str, list[Attempt | str]] = field(default_factory=dict)
+    submitted: list[str] = field(default_factory=list)
+    provisioned: list[str] = field(default_factory=list)
+    closed: bool = False
+    _ended: deque[Ended] = field(default_factory=deque)
+
+    def __call__(self, choice: ClusterChoice) -> "FakeCluster":
+        del choice
+        return self
+
+    def nodes(self) -> tuple[Node, ...]:
+        return (this_machine(),)
+
+    def provision(
+        self, specs: Sequence[BuildSpec], cache: str, say: Callable[[str], None]
+    ) -> dict[str, ProvisionedBuild]:
+        del cache, say
+        self.provisioned += [spec.name for spec in specs]
+        return {spec.name: a_build(spec.name) for spec in specs}
+
+    def submit(self, request: CellRequest, needs: Needs) -> None:
+        del needs
+        cell_id, number = request.probe.cell_id, request.probe.attempt
+        self.submitted.append(cell_id)
+        outcomes = self.script.get(cell_id)
+        outcome = outcomes.pop(0) if outcomes else an_attempt(a_report())
+        if isinstance(outcome, str):
+            end = Ended(cell_id=cell_id, number=number, infrastructure_error=outcome)
+        else:
+            attempt = replace(outcome, cell_id=cell_id, number=number)
+            end = Ended(cell_id=cell_id, number=number, attempt=attempt)
+        self._ended.append(end)
+
+    def ended(self) -> Iterator[Ended]:
+        while self._ended:
+            yield self._ended.popleft()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@dataclass
+class SilentProgress:
+    lines: list[str] = field(default_factory=list)
+
+    def say(self, line: str) -> None:
+        self.lines.append(line)
+
+    def planned(self, cells: int, todo: int) -> None:
+        self.lines.append(f"{todo} of {cells} to do")
+
+    def ended(self, record: object) -> None:
+        del record

@@ -1,0 +1,97 @@
+"""From an attempt to the kind of its failure."""
+
+import signal
+
+import pytest
+
+from jobs.contract import Exit, Phase
+from orchestrator.classify import classify, taxonomy
+from tests.builders import a_failed_report, a_report, an_attempt
+
+# Messages as vLLM 0.32.0 gives them, shortened.
+MESSAGES = [
+    ("Unknown attention backend: 'NO_SUCH'. Valid options are: X", "config_invalid"),
+    (
+        "Selected backend X is not valid for this configuration. Reason: [...]",
+        "backend_unsupported",
+    ),
+    (
+        "No valid attention backend found for cuda with AttentionSelectorConfig",
+        "backend_unsupported",
+    ),
+    (
+        "No KV cache layout satisfies every supported set: [['LBNHC'], ['LHBNC', 'LBHNC']].",
+        "kv_layout_conflict",
+    ),
+    (
+        "Unquantized MoE backend TRITON does not support the deployment configuration",
+        "moe_backend_unsupported",
+    ),
+    (
+        "nvfp4 KV cache is not supported with MLA (Multi-head Latent Attention)",
+        "kv_cache_dtype_unsupported",
+    ),
+    ("Model Runner V2 does not yet support: speculative method 'medusa'", "runner_unsupported"),
+    ("Model architectures ['X'] are not supported for now.", "model_unsupported"),
+    ("Free memory on device cuda:0 (1/80 GiB) on startup is less than desired", "gpu_busy"),
+    ("No available memory for the cache blocks. Try increasing", "kv_cache_too_small"),
+    ("Insufficient space in /dev/shm for x: 10 MiB required", "shm_too_small"),
+    ("[Errno 98] Address already in use", "port_in_use"),
+    ("NCCL error: unhandled cuda error", "nccl_error"),
+    ("CUDA error: an illegal memory access was encountered", "cuda_error"),
+    ("Cannot find any model weights with '/models/x'", "model_artifact_invalid"),
+    ("something that no rule knows", "internal_error"),
+]
+
+
+@pytest.mark.parametrize(("message", "category"), MESSAGES)
+def test_the_innermost_exception_names_the_category(message: str, category: str) -> None:
+    assert classify(an_attempt(a_failed_report(message))) == category
+
+
+def test_a_deadline_comes_before_any_text() -> None:
+    report = a_failed_report("CUDA error: an illegal memory access was encountered")
+
+    assert classify(an_attempt(report, exit=Exit(timed_out=True))) == "timeout"
+
+
+@pytest.mark.parametrize(
+    ("ended", "category"),
+    [
+        (Exit(signal=signal.SIGKILL), "worker_killed"),
+        (Exit(signal=signal.SIGSEGV), "segfault"),
+        (Exit(signal=signal.SIGABRT), "segfault"),
+        (Exit(code=1), "worker_died"),
+        (Exit(host_lost=True), "worker_died"),
+    ],
+)
+def test_without_a_report_the_exit_decides(ended: Exit, category: str) -> None:
+    assert classify(an_attempt(None, exit=ended)) == category
+
+
+def test_an_engine_killed_after_its_report_was_first_written_did_not_pass() -> None:
+    """The report is written once the engine was read, and again at the end."""
+    attempt = an_attempt(a_report(), exit=Exit(signal=signal.SIGKILL))
+
+    assert classify(attempt) == "worker_killed"
+
+
+def test_a_build_that_cannot_be_imported_is_broken() -> None:
+    assert classify(an_attempt(None, exit=Exit(code=1), phase=Phase.IMPORT)) == "build_broken"
+
+
+def test_an_unknown_failure_on_the_first_step_says_so() -> None:
+    report = a_failed_report("shape '[-1, 384]' is invalid", phase=Phase.GENERATE)
+
+    assert classify(an_attempt(report)) == "first_step_failed"
+
+
+def test_a_healthy_attempt_has_no_category() -> None:
+    assert classify(an_attempt(a_report())) is None
+
+
+def test_every_rule_names_a_category_that_is_described() -> None:
+    known = taxonomy().categories
+
+    assert {rule.category for rule in taxonomy().rules} <= set(known)
+    assert all(category.next for category in known.values())

@@ -1,0 +1,181 @@
+"""From a cell and what was seen to a verdict."""
+
+import signal
+
+import pytest
+
+from jobs.contract import Exit, Phase
+from orchestrator.config import Asked, Expectation, RequestVerdict
+from orchestrator.judge import Judgement, Verdict, judge
+from tests.builders import (
+    EAGLE3,
+    a_build,
+    a_cell,
+    a_failed_report,
+    a_report,
+    an_attempt,
+    groups,
+)
+
+TRITON = Asked(attention_backend="TRITON_ATTN")
+
+
+def test_an_engine_that_ran_and_chose_for_itself_passes() -> None:
+    judgement = judge(a_cell(), a_build(), an_attempt(a_report()))
+
+    assert judgement.verdict is Verdict.PASSED
+    assert judgement.requests["target.attention_backend"].verdict is RequestVerdict.AUTOSELECTED
+    assert judgement.requests["target.attention_backend"].got == "CPU_ATTN"
+
+
+def test_a_request_that_vllm_replaced_without_an_error_was_dropped_and_fails() -> None:
+    judgement = judge(a_cell(target=TRITON), a_build(), an_attempt(a_report()))
+
+    assert (judgement.verdict, judgement.category) == (Verdict.FAILED, "silent_fallback")
+    assert judgement.reasons == (
+        "target.attention_backend was dropped: asked TRITON_ATTN, got CPU_ATTN",
+    )
+
+
+def test_a_request_that_only_some_layers_got_was_dropped() -> None:
+    report = a_report(target=groups("TRITON_ATTN", "FLASH_ATTN"))
+
+    request = judge(a_cell(target=TRITON), a_build(), an_attempt(report)).requests[
+        "target.attention_backend"
+    ]
+
+    assert (request.verdict, request.got) == (RequestVerdict.DROPPED, "TRITON_ATTN, FLASH_ATTN")
+
+
+def test_a_request_that_all_layers_got_was_honoured() -> None:
+    report = a_report(target=groups("TRITON_ATTN", "TRITON_ATTN"))
+
+    judgement = judge(a_cell(target=TRITON), a_build(), an_attempt(report))
+
+    assert judgement.verdict is Verdict.PASSED
+    assert judgement.requests["target.attention_backend"].verdict is RequestVerdict.HONOURED
+
+
+def test_the_draft_is_judged_apart_from_the_target() -> None:
+    """The seed's bug: the target has what it asked for, the draft got the target's."""
+    cell = a_cell(target=Asked(attention_backend="FLASHINFER"), draft=TRITON, speculative=EAGLE3)
+    report = a_report(target=groups("FLASHINFER"), draft=groups("FLASHINFER"), runner="V2")
+
+    judgement = judge(cell, a_build(), an_attempt(report))
+
+    assert judgement.requests["target.attention_backend"].verdict is RequestVerdict.HONOURED
+    assert judgement.requests["draft.attention_backend"].verdict is RequestVerdict.DROPPED
+    assert judgement.category == "silent_fallback"
+
+
+@pytest.mark.parametrize(
+    ("runner", "verdict"),
+    [("V1", RequestVerdict.AUTOSELECTED), ("V2", RequestVerdict.INHERITED)],
+)
+def test_an_unset_draft_inherits_on_v2_and_chooses_on_v1(
+    runner: str, verdict: RequestVerdict
+) -> None:
+    report = a_report(draft=groups("CPU_ATTN"), runner=runner)
+
+    judgement = judge(a_cell(speculative=EAGLE3), a_build(), an_attempt(report))
+
+    assert judgement.requests["draft.attention_backend"].verdict is verdict
+    assert judgement.verdict is Verdict.PASSED
+
+
+def test_an_unset_draft_that_does_not_inherit_on_v2_breaks_the_contract() -> None:
+    report = a_report(target=groups("FLASHINFER"), draft=groups("FLASH_ATTN"), runner="V2")
+
+    judgement = judge(a_cell(speculative=EAGLE3), a_build(), an_attempt(report))
+
+    assert judgement.verdict is Verdict.FAILED
+    assert "draft.attention_backend was autoselected" in judgement.reasons[0]
+
+
+def refused(expect: Expectation | None = None) -> Judgement:
+    report = a_failed_report("Selected backend TRITON_ATTN is not valid for this configuration.")
+    cell = a_cell(target=TRITON, expect=expect)
+    return judge(cell, a_build(), an_attempt(report))
+
+
+def test_a_refusal_that_nobody_expected_fails() -> None:
+    judgement = refused()
+
+    assert (judgement.verdict, judgement.category) == (Verdict.FAILED, "backend_unsupported")
+    assert judgement.requests["target.attention_backend"].verdict is RequestVerdict.REFUSED
+    [reason] = judgement.reasons
+    assert reason == (
+        "expected that it runs, but backend_unsupported in load: ValueError: Selected backend "
+        "TRITON_ATTN is not valid for this configuration."
+    )
+
+
+def test_a_refusal_that_was_expected_passes_and_keeps_its_category() -> None:
+    judgement = refused(Expectation(outcome=("runs", "refused")))
+
+    assert (judgement.verdict, judgement.category) == (Verdict.PASSED, "backend_unsupported")
+
+
+def test_a_refusal_for_another_reason_than_expected_fails() -> None:
+    judgement = refused(Expectation(outcome=("refused",), category="config_invalid"))
+
+    assert judgement.reasons == (
+        "expected the failure config_invalid, but it is backend_unsupported",
+    )
+
+
+def test_a_failure_in_another_phase_than_expected_fails() -> None:
+    judgement = refused(Expectation(outcome=("refused",), phase=Phase.CONFIG))
+
+    assert judgement.reasons == ("expected the failure in config, but it came in load",)
+
+
+def test_an_engine_that_runs_where_a_refusal_was_expected_fails() -> None:
+    cell = a_cell(expect=Expectation(outcome=("refused",)))
+
+    judgement = judge(cell, a_build(), an_attempt(a_report()))
+
+    assert (judgement.verdict, judgement.category) == (Verdict.FAILED, "expectation_unmet")
+    assert judgement.reasons == ("expected that it is refused, but it ran",)
+
+
+def test_a_backend_that_a_suite_expects_has_to_come() -> None:
+    cell = a_cell(expect=Expectation(got={"target.attention_backend": "AMX_ATTN"}))
+
+    judgement = judge(cell, a_build(), an_attempt(a_report()))
+
+    assert judgement.reasons == ("target.attention_backend should be AMX_ATTN, but it is CPU_ATTN",)
+
+
+def test_an_engine_that_dies_on_its_first_step_fails_but_its_backends_are_judged() -> None:
+    report = a_failed_report("shape '[-1, 384]' is invalid", phase=Phase.GENERATE)
+
+    judgement = judge(a_cell(target=TRITON), a_build(), an_attempt(report))
+
+    assert judgement.category == "first_step_failed"
+    assert judgement.requests["target.attention_backend"].verdict is RequestVerdict.DROPPED
+
+
+def test_requests_of_an_engine_that_was_killed_are_unseen() -> None:
+    attempt = an_attempt(None, exit=Exit(signal=signal.SIGKILL))
+
+    judgement = judge(a_cell(target=TRITON), a_build(), attempt)
+
+    assert judgement.category == "worker_killed"
+    assert judgement.requests["target.attention_backend"].verdict is RequestVerdict.UNSEEN
+
+
+def test_a_patched_build_whose_files_were_not_imported_fails_whatever_the_engine_did() -> None:
+    build = a_build(sources={"vllm/x.py": "a" * 64})
+    report = a_report(sources={"vllm/x.py": "b" * 64})
+
+    judgement = judge(a_cell(), build, an_attempt(report))
+
+    assert (judgement.verdict, judgement.category) == (Verdict.FAILED, "build_mismatch")
+
+
+def test_a_draft_that_has_no_layers_asks_and_gets_nothing() -> None:
+    judgement = judge(a_cell(speculative={"method": "ngram"}), a_build(), an_attempt(a_report()))
+
+    assert "draft.attention_backend" not in judgement.requests
+    assert judgement.verdict is Verdict.PASSED

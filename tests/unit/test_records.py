@@ -1,0 +1,77 @@
+"""records.jsonl: whole lines or none."""
+
+import resource
+from pathlib import Path
+
+import pytest
+
+from orchestrator.errors import ClusterError
+from orchestrator.judge import Verdict
+from orchestrator.records import RecordFile
+from tests.builders import a_build, a_record, a_report, an_attempt
+
+
+def test_what_was_appended_is_read_again(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "records.jsonl")
+    records = [
+        a_record("cpu/a/b/c", build=a_build(), attempt=an_attempt(a_report())),
+        a_record("cpu/d/e/f", Verdict.FAILED, "timeout"),
+    ]
+
+    for record in records:
+        file.append(record)
+
+    assert [*file] == records
+
+
+def test_no_file_holds_no_records(tmp_path: Path) -> None:
+    assert [*RecordFile(tmp_path / "records.jsonl")] == []
+
+
+def test_a_torn_last_line_is_no_record_and_does_not_spoil_the_next(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.append(a_record("cpu/a/b/c"))
+    with file.path.open("a") as torn:
+        torn.write('{"cell_id": "cpu/torn/b/c", "verd')
+
+    assert [record.cell_id for record in file] == ["cpu/a/b/c"]
+    file.append(a_record("cpu/d/e/f"))
+
+    assert [record.cell_id for record in file] == ["cpu/a/b/c", "cpu/d/e/f"]
+
+
+def test_a_long_torn_line_is_cut_off_whole(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.append(a_record("cpu/a/b/c"))
+    with file.path.open("a") as torn:
+        torn.write("x" * 300_000)
+
+    file.append(a_record("cpu/d/e/f"))
+
+    assert [record.cell_id for record in file] == ["cpu/a/b/c", "cpu/d/e/f"]
+
+
+def test_a_line_of_another_version_is_named_not_skipped(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.path.write_text('{"cell_id": "x", "colour": "red"}\n')
+
+    with pytest.raises(ClusterError, match="no record of this version"):
+        list(file)
+
+
+def test_a_record_that_does_not_fit_on_the_disk_stops_the_run_and_leaves_whole_lines(
+    tmp_path: Path,
+) -> None:
+    """A limit on the file's size cuts a write short, as a full disk does."""
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.append(a_record("cpu/a/b/c"))
+    size, limits = file.path.stat().st_size, resource.getrlimit(resource.RLIMIT_FSIZE)
+
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + 10, limits[1]))
+    try:
+        with pytest.raises(ClusterError, match=r"cpu/d/e/f can't be written .* make room"):
+            file.append(a_record("cpu/d/e/f"))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert file.path.stat().st_size == size

@@ -1,0 +1,110 @@
+"""Which directory a run gets, and when an earlier run goes on."""
+
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+from orchestrator import run_directory
+from orchestrator.cells import Cell
+from orchestrator.config import Gate
+from orchestrator.errors import ClusterError, ConfigError
+from orchestrator.judge import Verdict
+from orchestrator.run_directory import Asked, claimed, find
+from tests.builders import a_cell, a_record
+
+DAY = date(2026, 12, 2)
+
+
+def asked(*cells: Cell) -> Asked:
+    return Asked(suite="demo", command=("suite=demo",), gate=Gate(), cells=cells or (a_cell(),))
+
+
+def test_a_run_is_named_by_day_and_suite(tmp_path: Path) -> None:
+    with claimed(tmp_path, asked(), today=DAY) as (run, resumed):
+        assert (run.path.name, resumed) == ("2026-12-02-demo", False)
+        assert run.asked() == asked()
+
+
+def test_a_run_with_cells_that_lack_a_verdict_goes_on(tmp_path: Path) -> None:
+    with claimed(tmp_path, asked(), today=DAY) as (first, _):
+        pass
+
+    with claimed(tmp_path, asked(), today=DAY) as (second, resumed):
+        assert (second.path, resumed) == (first.path, True)
+
+
+def test_a_run_that_is_complete_is_left_alone(tmp_path: Path) -> None:
+    with claimed(tmp_path, asked(), today=DAY) as (first, _):
+        first.records.append(a_record(a_cell().id))
+
+    with claimed(tmp_path, asked(), today=DAY) as (second, resumed):
+        assert (second.path.name, resumed) == ("2026-12-02-demo-2", False)
+
+
+def test_a_cell_that_was_not_run_leaves_its_run_unfinished(tmp_path: Path) -> None:
+    with claimed(tmp_path, asked(), today=DAY) as (first, _):
+        first.records.append(a_record(a_cell().id, Verdict.NOT_RUN))
+
+    with claimed(tmp_path, asked(), today=DAY) as (second, resumed):
+        assert (second.path, resumed) == (first.path, True)
+
+
+def test_a_run_that_asked_for_other_cells_is_left_alone(tmp_path: Path) -> None:
+    with claimed(tmp_path, asked(), today=DAY):
+        pass
+
+    with claimed(tmp_path, asked(a_cell("cpu/other/auto/v0_32")), today=DAY) as (_, resumed):
+        assert not resumed
+
+
+def test_two_runs_at_once_get_a_directory_each(tmp_path: Path) -> None:
+    with (
+        claimed(tmp_path, asked(), today=DAY) as (one, _),
+        claimed(tmp_path, asked(), today=DAY) as (other, resumed),
+    ):
+        assert not resumed
+        assert one.path != other.path
+
+
+def test_a_mistake_of_the_user_leaves_no_directory(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError), claimed(tmp_path, asked(), today=DAY):
+        raise ConfigError("a patch does not apply")
+
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_mistake_leaves_a_resumed_run_as_it_was(tmp_path: Path) -> None:
+    with claimed(tmp_path, asked(), today=DAY) as (run, _):
+        pass
+
+    with pytest.raises(ConfigError), claimed(tmp_path, asked(), today=DAY):
+        raise ConfigError("a patch does not apply")
+
+    assert run.path.is_dir()
+
+
+def test_a_folder_that_cannot_be_made_is_said_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "runs").write_text("a file")
+
+    with (
+        pytest.raises(ClusterError, match="Choose another place with runs=FOLDER"),
+        claimed(tmp_path / "runs", asked(), today=DAY),
+    ):
+        pass
+
+
+def test_a_run_is_found_by_path_by_name_and_as_the_latest(tmp_path: Path) -> None:
+    with claimed(tmp_path, asked(), today=DAY) as (run, _):
+        pass
+
+    for name in (str(run.path), run.path.name, "latest"):
+        assert find(name, tmp_path).path == run.path
+
+
+def test_a_run_that_does_not_exist_is_said_with_those_that_do(tmp_path: Path) -> None:
+    with claimed(tmp_path, asked(), today=DAY):
+        pass
+
+    with pytest.raises(ConfigError, match=r"there is no run nope; .*: 2026-12-02-demo"):
+        run_directory.find("nope", tmp_path)

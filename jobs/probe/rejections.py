@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
 from jobs.contract import ExceptionSeen, Rejection
-from jobs.probe import selections
+from jobs.probe import backends, selections
 
 REFUSALS = (
     re.compile(
@@ -62,19 +62,21 @@ def _said(seen: Iterable[selections.Selection]) -> Iterator[Rejection]:
             yield from [_rejection(selection.asked, about, "selection")] if about else []
 
 
-def _validated(seen: Sequence[selections.Selection]) -> Iterator[Rejection]:
+def _validated(seen: Sequence[selections.Selection]) -> list[Rejection]:
     """Ask each backend's own class about each configuration that was selected for."""
     if not seen:
-        return
+        return []
     from vllm.platforms import current_platform
-    from vllm.v1.attention.backends.registry import AttentionBackendEnum
 
     capability = current_platform.get_device_capability()
-    for selection in seen:
-        for member in AttentionBackendEnum:
-            reasons = _reasons(member, {**selection.config, "device_capability": capability})
-            if reasons:
-                yield _rejection(member.name, reasons, "validation")
+    # The questions import as much as the classes do.
+    with backends.of_this_platform_only():
+        return [
+            _rejection(member.name, reasons, "validation")
+            for selection in seen
+            for member in backends.members()
+            if (reasons := _reasons(member, selection.config | {"device_capability": capability}))
+        ]
 
 
 def _reasons(member: Any, config: dict[str, Any]) -> tuple[str, ...]:

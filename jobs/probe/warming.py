@@ -9,8 +9,8 @@ import contextlib
 import importlib
 import json
 from collections.abc import Iterator
-from typing import Any
 
+from jobs.probe import backends
 from jobs.probe.shipped import MODELS
 
 MODULES = (
@@ -50,27 +50,22 @@ DRAFT_ARCHITECTURES = (
 def import_everything() -> None:
     import vllm
 
-    assert vllm.LLM, "taken from the package, which imports it late"
-    for module in MODULES:
-        with _tolerance():
-            importlib.import_module(module)
-    for member in _backends():
-        with _tolerance():
-            member.get_class()
-    for architecture in (*_shipped_architectures(), *DRAFT_ARCHITECTURES):
-        with _tolerance():
-            _register(architecture)
+    assert vllm.LLM, "the package imports its members when they are asked for"
+    with backends.of_this_platform_only():
+        for module in MODULES:
+            with _tolerance():
+                importlib.import_module(module)
+        for architecture in (*_shipped_architectures(), *DRAFT_ARCHITECTURES):
+            with _tolerance():
+                _register(architecture)
+        for member in backends.members():
+            with _tolerance():
+                member.get_class()
 
 
 def _tolerance() -> contextlib.suppress:
     # A module for other hardware may fail to import in any way that code can fail.
     return contextlib.suppress(Exception)
-
-
-def _backends() -> list[Any]:
-    from vllm.v1.attention.backends.registry import AttentionBackendEnum
-
-    return list(AttentionBackendEnum)
 
 
 def _shipped_architectures() -> Iterator[str]:

@@ -98,18 +98,20 @@ def alive(tree: Tree) -> frozenset[Process]:
 
 def end_all(tree: Tree, steps: Sequence[Step]) -> Ended:
     """Take the cell's processes through *steps* until none is left."""
+    here = alive(tree)
     signalled: set[Process] = set()
     for step in steps:
         until = time.monotonic() + step.wait_s
         reached: set[Process] = set()
-        while (here := alive(tree)) and time.monotonic() < until:
+        while here and time.monotonic() < until:
             # Also those that were forked since the last look.
             for process in here - reached:
                 if step.signal is not None and _send(process, step.signal):
                     signalled.add(process)
             reached |= here
             time.sleep(POLL_S)
-    return Ended(signalled=frozenset(signalled), left=alive(tree))
+            here = alive(tree)
+    return Ended(signalled=frozenset(signalled), left=here)
 
 
 def _is_member(stat: _Stat, tree: Tree, stats: dict[int, _Stat]) -> bool:

@@ -20,31 +20,36 @@ def owner() -> processes.Process:
     return processes.identify(os.getppid())
 
 
+def root() -> Path:
+    """One for each space of process ids: containers may share the folder for temporary files."""
+    ids = Path("/proc/self/ns/pid").stat().st_ino
+    return Path(tempfile.gettempdir(), f"vllm-matrix-{os.getuid()}-{ids}")
+
+
 def current() -> Path:
     """The owner's, private to this user. Those of owners that are gone are removed on the way."""
-    root = Path(tempfile.gettempdir(), f"vllm-matrix-{os.getuid()}")
-    folder = root / f"{owner().pid}-{owner().started}"
+    folder = root() / f"{owner().pid}-{owner().started}"
     if len(os.fsencode(folder / _LONGEST_NAME)) > LONGEST_SOCKET_PATH:
-        raise NodeError(f"{root} is too long a path for sockets; set TMPDIR to a shorter one")
-    _make_private(root)
+        raise NodeError(f"{root()} is too long a path for sockets; set TMPDIR to a shorter one")
+    _make_private(root())
     if not folder.exists():
-        _sweep(root)
+        _sweep(root())
         folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
 
-def _make_private(root: Path) -> None:
-    root.mkdir(mode=0o700, exist_ok=True)
-    found = root.lstat()
+def _make_private(folder: Path) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    found = folder.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
-        raise NodeError(f"{root} is not a folder that only this user can enter; remove it")
+        raise NodeError(f"{folder} is not a folder that only this user can enter; remove it")
 
 
-def _sweep(root: Path) -> None:
-    for folder in root.iterdir():
-        pid, _, started = folder.name.partition("-")
-        if not _is_here(int(pid), int(started)):
-            shutil.rmtree(folder, ignore_errors=True)
+def _sweep(folder: Path) -> None:
+    for entry in folder.iterdir():
+        pid, _, started = entry.name.partition("-")
+        if pid.isdigit() and started.isdigit() and not _is_here(int(pid), int(started)):
+            shutil.rmtree(entry, ignore_errors=True)
 
 
 def _is_here(pid: int, started: int) -> bool:

@@ -1,8 +1,10 @@
 """Who shares a host, and what becomes of it and its cells when somebody dies."""
 
+import _thread
 import os
 import signal
 import tempfile
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,14 +39,14 @@ def test_one_host_serves_many_cells(tmp_path: Path) -> None:
 
 
 def test_callers_that_come_together_start_one_host(tmp_path: Path) -> None:
-    code = "report(host=os.getppid()); time.sleep(0.5)"
+    code = "report(host=os.getppid())"
     requests = [
-        a_request(tmp_path, code, number=n, env={"STANDIN_PRELOAD": "time.sleep(0.5)"})
-        for n in range(4)
+        a_request(tmp_path, code, number=n, env={"STANDIN_PRELOAD": "time.sleep(0.3)"})
+        for n in range(3)
     ]
     callers = [a_caller(request) for request in requests]
 
-    assert [caller.wait() for caller in callers] == [0] * 4
+    assert [caller.wait() for caller in callers] == [0] * 3
     reports = [Path(request.workdir, "report.json").read_text() for request in requests]
     assert len(set(reports)) == 1
 
@@ -102,6 +104,26 @@ def test_a_killed_caller_takes_its_cell_along(tmp_path: Path, isolation: Isolati
         assert runs(host)
 
 
+def test_a_cancelled_caller_takes_its_cell_along(tmp_path: Path) -> None:
+    request = a_request(tmp_path, HANG)
+    pids: list[int] = []
+
+    def cancel() -> None:
+        pids.extend(_pids(request))
+        # As Ray does: no signal, which would wake whatever the main thread waits for.
+        _thread.interrupt_main()
+
+    canceller = threading.Thread(target=cancel)
+    canceller.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(request)
+    canceller.join()
+
+    host, *cell = pids
+    assert runs(host)
+    assert not any(runs(pid) for pid in cell)
+
+
 def test_a_host_goes_when_its_raylet_does(tmp_path: Path) -> None:
     request = a_request(tmp_path, HANG)
     raylet = a_raylet(request)
@@ -116,8 +138,8 @@ def test_a_host_goes_when_its_raylet_does(tmp_path: Path) -> None:
 
 
 def test_an_idle_host_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hosts, "IDLE_S", 0.3)
-    host = run(a_request(tmp_path, "time.sleep(0.6); report(host=os.getppid())"))["report"]["host"]
+    monkeypatch.setattr(hosts, "IDLE_S", 0.2)
+    host = run(a_request(tmp_path, "time.sleep(0.4); report(host=os.getppid())"))["report"]["host"]
 
     assert eventually(lambda: not runs(host))
     assert started_for(tmp_path) == []
@@ -140,7 +162,7 @@ def runtime_root(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A short path, as sockets need it."""
     with tempfile.TemporaryDirectory() as folder:
         monkeypatch.setattr(tempfile, "tempdir", folder)
-        root = Path(folder, f"vllm-matrix-{os.getuid()}")
+        root = runtime_folder.root()
         root.mkdir(mode=0o700)
         yield root
 

@@ -74,7 +74,7 @@ def test_a_probe_that_hangs_is_ended_with_its_stacks_in_the_log(
 ) -> None:
     code = "def stuck(): time.sleep(600)\nstuck()"
 
-    attempt = run(a_request(tmp_path, code, isolation=isolation, deadline_s=0.3))
+    attempt = run(a_request(tmp_path, code, isolation=isolation, deadline_s=0.1))
 
     assert attempt["exit"]["timed_out"]
     assert attempt["exit"]["signal"] == signal.SIGTERM
@@ -87,7 +87,7 @@ def test_a_stopped_probe_that_shuts_its_ears_is_ended_all_the_same(
     monkeypatch.setattr("jobs.node.probing.processes.HUNG", _quick_to_kill())
     code = "signal.signal(signal.SIGTERM, signal.SIG_IGN); os.kill(os.getpid(), signal.SIGSTOP)"
 
-    attempt = run(a_request(tmp_path, code, deadline_s=0.3))
+    attempt = run(a_request(tmp_path, code, deadline_s=0.1))
 
     assert attempt["exit"]["timed_out"]
     assert attempt["exit"]["signal"] == signal.SIGKILL

@@ -39,6 +39,6 @@ def _row(document: Document, cell_id: str) -> CellRow:
 
 def _log_tail(row: CellRow) -> list[str]:
     """Of a failed engine only: a healthy one's log says little that the report does not."""
-    if row.failure is None or row.log is None or not Path(row.log).is_file():
+    if row.outcome in {None, "runs"} or row.log is None or not Path(row.log).is_file():
         return []
     return Path(row.log).read_text(errors="replace").splitlines()[-LOG_LINES:]

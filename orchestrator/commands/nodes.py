@@ -3,12 +3,12 @@
 import argparse
 from collections.abc import Sequence
 
-from rich.console import Console
 from rich.table import Table
 
 from orchestrator.cluster import Node, this_machine
 from orchestrator.config import ClusterChoice
 from orchestrator.errors import SHIPS
+from orchestrator.screen import screen
 
 
 def main(words: Sequence[str]) -> int:
@@ -20,7 +20,7 @@ def main(words: Sequence[str]) -> int:
     )
     for node in nodes_of(ClusterChoice(address=chosen.address)):
         grid.add_row(*_fields(node))
-    Console().print(grid)
+    screen().print(grid)
     return SHIPS
 
 

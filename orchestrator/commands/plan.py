@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -13,10 +12,11 @@ from orchestrator.errors import SHIPS
 from orchestrator.history import estimate_s, seconds_of_cells
 from orchestrator.plan import make_plan
 from orchestrator.run import cells_of
+from orchestrator.screen import screen
 
 
 def main(words: Sequence[str]) -> int:
-    console = Console()
+    console = screen()
     configs = compose(words)
     if not configs:
         return SHIPS

@@ -4,14 +4,13 @@ import argparse
 import sys
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from orchestrator import reports
 from orchestrator.errors import SHIPS
 from orchestrator.reports import junit, markdown, terminal
 from orchestrator.reports.document import to_json
 from orchestrator.run import conclude
 from orchestrator.run_directory import find
+from orchestrator.screen import screen
 
 TEXTS = {"md": markdown.to_markdown, "json": to_json, "junit": junit.to_junit}
 
@@ -24,7 +23,7 @@ def main(words: Sequence[str]) -> int:
     run = find(chosen.run)
     document = reports.document_of(run, conclude(run))
     if chosen.format == "terminal":
-        Console().print(terminal.render(document))
+        screen().print(terminal.render(document))
     else:
         sys.stdout.write(TEXTS[chosen.format](document))
     return SHIPS

@@ -2,18 +2,17 @@
 
 from collections.abc import Sequence
 
-from rich.console import Console
-
 from orchestrator import reports
 from orchestrator.compose import compose
 from orchestrator.errors import BLOCKED, SHIPS
 from orchestrator.progress import ConsoleProgress
 from orchestrator.reports import terminal
 from orchestrator.run import validate
+from orchestrator.screen import screen
 
 
 def main(words: Sequence[str]) -> int:
-    console = Console()
+    console = screen()
     configs = compose(words)
     if not configs:
         return SHIPS

@@ -52,7 +52,9 @@ class PlacementRow:
 class FailureRow:
     category: str
     owner: str
-    phase: str
+    phase: str | None
+    """The phase it happened in; None where the engine ran, but not on what was asked."""
+
     cause: str
     """One line: type and message of the innermost exception, or how the process ended."""
 
@@ -223,7 +225,11 @@ def _failure(record: Record) -> FailureRow | None:
     if attempt is None or category is None:
         return None
     kind = taxonomy().categories[category]
-    cause = one_line_cause(attempt) or "; ".join(record.judgement.reasons)
+    ran = record.judgement.outcome == "runs"
     return FailureRow(
-        category=category, owner=kind.owner, phase=attempt.phase, cause=cause, next=kind.next
+        category=category,
+        owner=kind.owner,
+        phase=None if ran else attempt.phase,
+        cause="; ".join(record.judgement.reasons) if ran else one_line_cause(attempt),
+        next=kind.next,
     )

@@ -3,9 +3,12 @@
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
 
-from jobs.contract import AttentionGroup, MoeGroup
+from jobs.contract import AttentionGroup, MoeGroup, Rejection
 from orchestrator.reports import wording
 from orchestrator.reports.document import CellRow, RequestRow
+
+_SELECTING = ("suite.select=", "suite.exclude=")
+LINE_CHARS = 240
 
 
 def to_text(row: CellRow, command: Sequence[str], log_lines: Sequence[str] = ()) -> str:
@@ -14,7 +17,8 @@ def to_text(row: CellRow, command: Sequence[str], log_lines: Sequence[str] = ())
 
 def reproduce(cell_id: str, command: Sequence[str]) -> str:
     """The run's own command, narrowed to one cell."""
-    words = [*command, f"suite.select=['{cell_id}']", "suite.exclude=[]"]
+    kept = [word for word in command if not word.lstrip("+").startswith(_SELECTING)]
+    words = [*kept, f'suite.select=["{cell_id}"]', "suite.exclude=[]"]
     return shlex.join(["vllm-matrix", "run", *words])
 
 
@@ -27,14 +31,12 @@ def _lines(row: CellRow, command: Sequence[str], log_lines: Sequence[str]) -> It
     yield from _block("target MoE", map(_moe, row.target_moe))
     yield from _block("draft MoE", map(_moe, row.draft_moe))
     yield from _block("engine", _engine(row))
-    yield from _block(
-        "not taken", (f"{r.backend} ({r.said_by}): {'; '.join(r.reasons)}" for r in row.rejections)
-    )
+    yield from _block("backends not taken", _rejections(row.rejections))
     yield from _block("phases", (f"{name:<12}{s:8.2f} s" for name, s in row.phases.items()))
     yield from _block("failure", _failure(row))
     yield from _block("build", _build(row))
     yield from _block("placement", _placement(row))
-    yield from _block(f"log {row.log or ''}".strip(), log_lines)
+    yield from _block(f"log {row.log or ''}".strip(), (line[:LINE_CHARS] for line in log_lines))
     yield "\nrun it alone"
     yield f"  {reproduce(row.id, command)}"
 
@@ -79,9 +81,20 @@ def _engine(row: CellRow) -> Iterator[str]:
         yield ", ".join(f"{name} {version}" for name, version in row.versions.items())
 
 
+def _rejections(rejections: Iterable[Rejection]) -> Iterator[str]:
+    """Backends that share a reason stand together: most are for other hardware."""
+    by_reason: dict[str, list[str]] = {}
+    for rejection in rejections:
+        reason = f"{'; '.join(rejection.reasons)} ({rejection.said_by})"
+        by_reason.setdefault(reason, []).append(rejection.backend)
+    for reason, backends in by_reason.items():
+        yield f"{', '.join(backends)}: {reason}"
+
+
 def _failure(row: CellRow) -> Iterator[str]:
     if row.failure is not None:
-        yield f"{row.failure.category} in {row.failure.phase}, owner {row.failure.owner}"
+        where = f" in {row.failure.phase}" if row.failure.phase else ""
+        yield f"{row.failure.category}{where}, owner {row.failure.owner}"
         yield row.failure.cause
         yield f"next: {row.failure.next}"
 

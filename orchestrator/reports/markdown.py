@@ -24,7 +24,8 @@ def _lines(report: Document) -> Iterator[str]:
     if noted:
         yield "\n### Notes\n"
         for row in noted:
-            yield f"- `{row.id}` {wording.verdict(row)}: {_text(wording.why(row))}"
+            kind = f" ({row.category})" if row.category else ""
+            yield f"- `{row.id}` {wording.verdict(row)}{kind}: {_text(wording.why(row))}"
 
 
 def _row(row: CellRow) -> str:

@@ -22,29 +22,28 @@ def _parts(report: Document) -> Iterator[RenderableType]:
     for title, rows in wording.sections(report.cells):
         yield _table(title, rows)
         yield ""
-    troubled = [row for row in report.cells if row.verdict is not Verdict.PASSED]
-    for row in troubled:
-        yield from _trouble(row)
-    if troubled:
-        yield ""
+    for row in report.cells:
+        yield from _note(row)
+    yield ""
     style = "bold green" if report.gate.ships else "bold red"
     yield Text(f"gate {report.gate.sentence}", style=style)
 
 
 def _table(title: str, rows: list[CellRow]) -> Table:
     grid = Table(title=escape(title), title_justify="left", title_style="bold", box=None)
-    for column in ("model", "backend", "verdict", "target got", "draft got", "layout", "runner"):
-        grid.add_column(column, overflow="fold")
-    grid.add_column("s", justify="right")
+    grid.add_column("model / backend", no_wrap=True)
+    grid.add_column("verdict", no_wrap=True)
+    grid.add_column("target got")
+    grid.add_column("draft got")
+    grid.add_column("layout, runner")
+    grid.add_column("s", justify="right", no_wrap=True)
     for row in rows:
         grid.add_row(
-            row.model,
-            row.backend,
-            Text(wording.verdict(row), style="dim" if row.waived else STYLES[row.verdict]),
+            f"{row.model} / {row.backend}",
+            Text(wording.verdict(row), style=_style(row)),
             _coloured(wording.attention(row, "target")),
             _coloured(wording.attention(row, "draft")),
-            row.kv_layout or wording.NOTHING,
-            row.runner or wording.NOTHING,
+            " ".join(part for part in (row.kv_layout, row.runner) if part) or wording.NOTHING,
             wording.seconds(row),
         )
     return grid
@@ -56,12 +55,16 @@ def _coloured(text: str) -> Text:
     return Text(text, style=style)
 
 
-def _trouble(row: CellRow) -> Iterator[Text]:
-    head = f"{row.id}  {wording.verdict(row)}"
-    if row.failure is not None:
-        head += f"  {row.failure.category}, owner {row.failure.owner}"
-    yield Text(head, style="dim" if row.waived else STYLES[row.verdict])
-    for reason in row.reasons:
-        yield Text(f"    {reason}")
-    if row.failure is not None and not row.waived:
-        yield Text(f"    next: {row.failure.next}", style="dim")
+def _note(row: CellRow) -> Iterator[Text]:
+    """What a line of the table has no room for: why a cell did not pass, or how it failed."""
+    if not (why := wording.why(row)):
+        return
+    kind = f"  {row.category}" if row.category else ""
+    yield Text(f"{row.id}  {wording.verdict(row)}{kind}", style=_style(row))
+    yield Text(f"    {why}", style="" if row.verdict is not Verdict.PASSED else "dim")
+    if row.failure is not None and row.verdict is not Verdict.PASSED and not row.waived:
+        yield Text(f"    {row.failure.owner}: {row.failure.next}", style="dim")
+
+
+def _style(row: CellRow) -> str:
+    return "dim" if row.waived else STYLES[row.verdict]

@@ -1,6 +1,7 @@
 """One cell, in this process: start the engine, read it, let it generate, report."""
 
 import dataclasses
+import multiprocessing
 import os
 import time
 from collections.abc import Iterator
@@ -98,10 +99,14 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def _shut_down(core: Any) -> None:
-    # An engine core of this process would go on to collect garbage, for longer than a
-    # cell takes to start; what it has goes when the process does.
-    executor = follow(core, "engine_core.model_executor")
-    (core if executor is None else executor).shutdown()
+    """End the engine's processes. What it has in this one goes when this one does."""
+    if follow(core, "engine_core") is None or multiprocessing.active_children():
+        core.shutdown()
+        return
+    # Freeing it first would collect all garbage, twice, for longer than the cell took to start.
+    finalizer = follow(core, "_finalizer")
+    if finalizer is not None:
+        finalizer.detach()
 
 
 def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeReport:

@@ -7,8 +7,11 @@ All are defaults: what the host or the user has set stays.
 import os
 from pathlib import Path
 
-PROBE_FOLDER = "VLLM_MATRIX_PROBE_FOLDER"
-"""Where the processes of one cell leave what only they see: phases, errors."""
+PROBE_FOLDER = "MATRIX_PROBE_FOLDER"
+"""
+Where the processes of one cell leave what only they see: phases, errors. Its name does
+not start with VLLM_, since vLLM warns of such variables that it does not know.
+"""
 
 ROOT = Path(__file__).parents[2]
 """The folder that holds the package `jobs`."""

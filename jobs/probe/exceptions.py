@@ -35,16 +35,18 @@ def _seen(error: BaseException) -> ExceptionSeen:
     return ExceptionSeen(
         type=f"{kind.__module__}.{kind.__qualname__}",
         message=str(error)[:LONGEST_MESSAGE],
-        where=_innermost_frame(error),
+        where=_where(error),
     )
 
 
-def _innermost_frame(error: BaseException) -> str | None:
-    frames = traceback.extract_tb(error.__traceback__)
-    if not frames:
-        return None
-    last = frames[-1]
-    return f"{_relative(last.filename)}:{last.lineno} {last.name}"
+def _where(error: BaseException) -> str | None:
+    """The innermost frame of vLLM's, which says more than the library that it called."""
+    frames = [
+        f"{_relative(frame.filename)}:{frame.lineno} {frame.name}"
+        for frame in traceback.extract_tb(error.__traceback__)
+    ]
+    own = [frame for frame in frames if frame.startswith("vllm/")]
+    return next(reversed(own or frames), None)
 
 
 def _relative(path: str) -> str:

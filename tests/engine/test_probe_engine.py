@@ -1,0 +1,142 @@
+"""What a probe sees of real engines on a CPU."""
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from jobs import contract
+from jobs.contract import Phase
+from jobs.probe import environment
+from tests.engine.warm_parent import WarmParent, request
+
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
+
+EAGLE3 = {"method": "eagle3", "model": "shipped:eagle3", "num_speculative_tokens": 2}
+MTP = {"method": "mtp", "num_speculative_tokens": 1}
+
+
+def backends(groups: list[dict[str, Any]]) -> list[str]:
+    return [group["backend"] for group in groups]
+
+
+def reasons(report: dict[str, Any], backend: str, said_by: str) -> list[str]:
+    return [
+        reason
+        for rejection in report["rejections"]
+        if (rejection["backend"], rejection["said_by"]) == (backend, said_by)
+        for reason in rejection["reasons"]
+    ]
+
+
+def test_a_cpu_engine_takes_another_backend_than_the_one_asked_for(warm: WarmParent) -> None:
+    report = warm.probe(model="shipped:llama", attention_backend="TRITON_ATTN")
+
+    assert report["failure"] is None
+    assert report["ready"]
+    assert backends(report["target"]) == ["CPU_ATTN"]
+    assert report["target"][0]["layers"] == 2
+    assert len(reasons(report, "TRITON_ATTN", "selection")) == 1
+    assert "non-MLA not supported" in reasons(report, "CPU_MLA", "validation")
+    assert reasons(report, "CPU_ATTN", "validation") == []
+    assert len(report["tokens"]) == 8
+    assert report["engine"]["runner"] == "V1"
+    assert report["notes"] == []
+    assert len(report["sources"]["vllm/config/speculative.py"]) == 64
+
+
+def test_every_phase_of_a_start_has_its_time(warm: WarmParent) -> None:
+    report = warm.probe(model="shipped:llama")
+
+    assert [timed["phase"] for timed in report["phases"]] == list(Phase)
+
+
+def test_the_drafts_backend_is_read_apart_from_the_targets(warm: WarmParent) -> None:
+    asked = {**EAGLE3, "attention_backend": "TRITON_ATTN"}
+    report = warm.probe(model="shipped:llama8", speculative_config=asked)
+
+    assert report["target"][0]["layers"] == 8
+    assert backends(report["draft"]) == ["CPU_ATTN"]
+    assert report["draft"][0]["layer_names"] == ["model.layers.8.self_attn.attn"]
+    assert report["engine"]["speculative_method"] == "eagle3"
+    assert report["notes"] == []
+
+
+def test_sliding_and_full_attention_are_two_kv_groups(warm: WarmParent) -> None:
+    report = warm.probe(model="shipped:gemma3")
+
+    kinds = {group["attention_kind"]: group["sliding_window"] for group in report["target"]}
+    assert kinds == {"SlidingWindowSpec": 64, "FullAttentionSpec": None}
+
+
+def test_mla_and_experts_of_target_and_draft_are_read(warm: WarmParent) -> None:
+    report = warm.probe(model="shipped:dsv3", dtype="bfloat16", speculative_config=MTP)
+
+    assert report["failure"] is None
+    assert backends(report["target"]) == backends(report["draft"])
+    assert report["target"][0]["attention_kind"] == "MLAAttentionSpec"
+    assert report["target"][0]["mla_prefill_backend"] is not None
+    assert backends(report["target_moe"]) == backends(report["draft_moe"]) == ["CPU"]
+
+
+def test_an_engine_that_dies_in_its_first_step_was_read_before(warm: WarmParent) -> None:
+    report = warm.probe(model="shipped:llama", speculative_config=EAGLE3)
+
+    assert report["ready"]
+    assert backends(report["draft"]) == ["CPU_ATTN"]
+    assert report["failure"]["phase"] == "generate"
+    assert report["failure"]["chain"][-1]["type"] == "builtins.RuntimeError"
+
+
+def test_a_name_that_vllm_does_not_know_is_refused(warm: WarmParent) -> None:
+    report = warm.probe(model="shipped:llama", attention_backend="NO_SUCH_BACKEND")
+
+    assert not report["ready"]
+    assert report["failure"]["phase"] == "config"
+    assert len(reasons(report, "NO_SUCH_BACKEND", "error")) == 1
+
+
+def test_experts_that_a_cpu_cannot_run_are_refused_while_loading(warm: WarmParent) -> None:
+    report = warm.probe(model="shipped:mixtral", dtype="bfloat16", moe_backend="triton")
+
+    assert report["failure"]["phase"] == "load"
+    assert report["failure"]["chain"][-1]["where"].startswith("vllm/model_executor/")
+    assert len(reasons(report, "TRITON", "error")) == 1
+
+
+def test_the_v2_runner_works_on_a_cpu_with_the_interpreter(warm_v2: WarmParent) -> None:
+    asked = {**EAGLE3, "attention_backend": "TRITON_ATTN"}
+    report = warm_v2.probe(model="shipped:llama8", speculative_config=asked)
+
+    assert report["failure"] is None
+    assert report["engine"]["runner"] == "V2"
+    assert (backends(report["target"]), backends(report["draft"])) == (["CPU_ATTN"], ["CPU_ATTN"])
+    assert report["draft"][0]["layers"] == 1
+    assert len(report["tokens"]) == 8
+
+
+def test_an_engine_of_several_processes_is_read_and_its_failure_has_its_root(
+    vllm_python: Path, tmp_path: Path
+) -> None:
+    arguments = {"model": "shipped:llama", "speculative_config": EAGLE3}
+    (tmp_path / "request.json").write_text(contract.to_json(request(arguments)))
+    subprocess.run(
+        [vllm_python, "-m", "jobs.probe", tmp_path / "request.json", tmp_path / "report.json"],
+        cwd=environment.ROOT,
+        env={
+            **os.environ,
+            "VLLM_ENABLE_V1_MULTIPROCESSING": "1",
+            "VLLM_CACHE_ROOT": str(tmp_path / "cache"),
+        },
+        check=True,
+        timeout=300,
+    )
+
+    report = json.loads((tmp_path / "report.json").read_text())
+    assert backends(report["draft"]) == ["CPU_ATTN"]
+    assert report["failure"]["phase"] == "generate"
+    assert report["failure"]["chain"][-1]["type"] == "builtins.RuntimeError"
+    assert report["failure"]["process"] != "probe"

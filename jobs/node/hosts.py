@@ -68,10 +68,14 @@ class _Host:
         return self.folder / f"{self.name}.log"
 
     def command(self) -> list[str]:
-        watched = [f"--watched={self.watched.pid}", f"--watched-started={self.watched.started}"]
         return [
-            *(self.python, "-m", "jobs.probe.host", str(self.socket)),
-            *(*watched, f"--idle-s={IDLE_S}"),
+            self.python,
+            "-m",
+            "jobs.probe.host",
+            str(self.socket),
+            f"--watched={self.watched.pid}",
+            f"--watched-started={self.watched.started}",
+            f"--idle-s={IDLE_S}",
         ]
 
 
@@ -168,9 +172,9 @@ def _boot(host: _Host, *options: str) -> tuple[subprocess.Popen[bytes], socket.s
     try:
         return started, _await_boot(started, host)
     except BaseException:
-        with suppress(ProcessLookupError):
+        if started.poll() is None:  # until it is, nobody else can have its id
             os.killpg(started.pid, signal.SIGKILL)
-        started.wait()
+            started.wait()
         raise
 
 

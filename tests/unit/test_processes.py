@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ import pytest
 from jobs import processes
 from jobs.processes import AT_ONCE, MARKER, Step, Tree, alive, end_all, identify
 
-TOKEN = "0123456789abcdef"
+TOKEN = uuid.uuid4().hex
 
 
 @pytest.fixture

@@ -68,13 +68,10 @@ def test_a_crash_leaves_the_stack_in_the_log(tmp_path: Path) -> None:
     assert "Segmentation fault" in attempt["log_tail"]
 
 
-@ISOLATIONS
-def test_a_probe_that_hangs_is_ended_with_its_stacks_in_the_log(
-    tmp_path: Path, isolation: Isolation
-) -> None:
+def test_a_probe_that_hangs_is_ended_with_its_stacks_in_the_log(tmp_path: Path) -> None:
     code = "def stuck(): time.sleep(600)\nstuck()"
 
-    attempt = run(a_request(tmp_path, code, isolation=isolation, deadline_s=0.1))
+    attempt = run(a_request(tmp_path, code, deadline_s=0.1))
 
     assert attempt["exit"]["timed_out"]
     assert attempt["exit"]["signal"] == signal.SIGTERM

@@ -14,9 +14,11 @@ BEGINS = {
     "determine_available_memory": Phase.PROFILE,
     "initialize_from_config": Phase.KV_CACHE,
     "compile_or_warm_up_model": Phase.COMPILE,
-    "execute_model": Phase.GENERATE,
 }
 """A worker's methods, in the order in which an engine calls them."""
+
+PASSED = BEGINS | {"_initialize_kv_caches": Phase.KV_CACHE, "execute_model": Phase.GENERATE}
+"""And those that tell where an error of another process came from."""
 
 ENDS = {"determine_available_memory": Phase.KV_CACHE}
 """Where the next phase begins outside of the workers: blocks are counted, layouts agreed on."""
@@ -29,13 +31,13 @@ def install() -> None:
     selections.observe()
     if not hasattr(WorkerWrapperBase, "observed_by_probe"):
         WorkerWrapperBase.observed_by_probe = True
-        for name in BEGINS.keys() - {"execute_model"}:
+        for name in BEGINS:
             setattr(WorkerWrapperBase, name, _observed(WorkerWrapperBase.__dict__.get(name), name))
 
 
 def phase_of(functions: Iterable[str]) -> Phase | None:
     """The phase of an error that passed through *functions*, the outermost first."""
-    entered = [BEGINS[name] for name in functions if name in BEGINS]
+    entered = [PASSED[name] for name in functions if name in PASSED]
     return entered[-1] if entered else None
 
 

@@ -48,7 +48,7 @@ def ready(spec: BuildSpec, cache: Path, say: Say) -> tuple[Base, bool]:
     if spec.interpreter is not None:
         return _in_place(spec.interpreter), True
     digest = digests.of_packages(spec)
-    folder = cache / "builds" / f"{digest[:20]}-{_node_kind(spec)}"
+    folder = cache / "builds" / f"{digest[:20]}-{_place(spec, cache)}"
     return store.ready(
         folder,
         look=_look,
@@ -73,9 +73,12 @@ def _in_place(name: str) -> Base:
     )
 
 
-def _node_kind(spec: BuildSpec) -> str:
-    """Nodes may share a cache: keeps apart those that can't share an environment."""
-    kind = [sys.platform, platform.machine(), os.path.realpath(sys.executable)]
+def _place(spec: BuildSpec, cache: Path) -> str:
+    """
+    Keeps environments apart that can't be one: nodes of several kinds may share a
+    cache, and an environment names its own path and its Python's.
+    """
+    kind = [str(cache), sys.platform, platform.machine(), os.path.realpath(sys.executable)]
     if spec.torch_backend == "auto":
         kind += [device for device in ("/dev/nvidiactl", "/dev/kfd") if Path(device).exists()]
     return digests.of_text("\0".join(kind))[:8]

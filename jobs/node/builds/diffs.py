@@ -171,6 +171,8 @@ def _goes_on(lines: list[str], end: int) -> bool:
 
 def _written_paths(header: list[str]) -> tuple[str, str]:
     """With their prefixes."""
+    if any(line.startswith("copy from ") for line in header):
+        raise DiffError(f"copies a file, make it without `-C`: {header[0]}")
     old = next((line[4:] for line in header if line.startswith("--- ")), None)
     new = next((line[4:] for line in header if line.startswith("+++ ")), None)
     if old is not None and new is not None:

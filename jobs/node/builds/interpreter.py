@@ -3,11 +3,12 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.node.builds.errors import BuildSpecError
+from jobs.node.builds.errors import BuildNodeError, BuildSpecError
 
 LOOK = Path(__file__).with_name("look.py")
 LOOK_DEADLINE_S = 120.0
@@ -65,6 +66,8 @@ def import_error(python: str) -> str | None:
     so that the first engine starts as fast as the next.
     """
     answer = _run(python, "import vllm.entrypoints.llm", deadline_s=None)
+    if answer.returncode == -signal.SIGKILL:
+        raise BuildNodeError("importing vLLM was killed; is there memory enough?")
     if answer.returncode == 0:
         return None
     return (answer.stderr.strip().splitlines() or [f"exit status {answer.returncode}"])[-1]

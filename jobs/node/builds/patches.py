@@ -60,7 +60,9 @@ def apply(spec: BuildSpec, tree: LinkTree, version: str) -> Applied:
         mistakes += [f"{part.patch.name}: {mistake}" for mistake in wrong]
         spoilt |= part.paths if wrong else set()
     if mistakes:
-        raise _error(mistakes)
+        raise _error(
+            [*mistakes, f"make them against vLLM {version}, or take them out of the build"]
+        )
     return Applied(changed=set().union(*(part.paths for part in parts)), skipped=skipped)
 
 
@@ -128,7 +130,7 @@ def _git(part: _Part, tree: LinkTree, *options: str) -> str | None:
     try:
         answer = subprocess.run(
             command,
-            input=text.encode(errors="surrogateescape"),
+            input=text.encode(),
             capture_output=True,
             check=False,
             cwd=tree.site,
@@ -142,7 +144,7 @@ def _git(part: _Part, tree: LinkTree, *options: str) -> str | None:
 
 def _explain(part: _Part, tree: LinkTree, version: str, refusal: str) -> Iterator[str]:
     if _git(part, tree, "--reverse", "--check") is None:
-        yield f"is in this vLLM ({version}) already: take it out of the build's patches"
+        yield f"is in already, by vLLM {version} itself or by a patch above"
         return
     found = [mistake for file in part.files for mistake in _misses(file, tree, version)]
     # Where our own reading finds no fault, git's words are all there is.

@@ -19,6 +19,7 @@ def provision(spec: BuildSpec, cache: Path, say: Callable[[str], None]) -> Provi
         say(f"{spec.name}: {text}")
 
     started = time.monotonic()
+    cache = cache.expanduser().resolve()
     try:
         _check(spec)
         base, base_reused = bases.ready(spec, cache, say_of_build)

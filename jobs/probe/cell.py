@@ -38,6 +38,9 @@ PROMPT = (1, 5, 6, 7, 5, 6, 7)
 
 NEW_TOKENS = 8
 
+PATIENCE_S = 10
+"""With an engine's processes, once they were told to end."""
+
 
 def preload() -> None:
     """Import what cells need, without touching a device: whoever forks this process saves it."""
@@ -64,6 +67,7 @@ def run(request_file: Path, report_file: Path) -> None:
     except BaseException as error:  # noqa: BLE001
         report = _failed(report, error, folder)
     _write(report, folder, report_file)
+    _end_children()
 
 
 def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
@@ -107,6 +111,15 @@ def _shut_down(core: Any) -> None:
     finalizer = follow(core, "_finalizer")
     if finalizer is not None:
         finalizer.detach()
+
+
+def _end_children() -> None:
+    """What Python does when it exits in order, which a probe does not: see `__main__`."""
+    children = multiprocessing.active_children()
+    for child in children:
+        child.terminate()
+    for child in children:
+        child.join(PATIENCE_S)
 
 
 def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeReport:

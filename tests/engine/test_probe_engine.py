@@ -1,11 +1,13 @@
 """What a probe sees of real engines on a CPU."""
 
+import contextlib
 import json
 import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from jobs import contract
@@ -123,7 +125,7 @@ def test_an_engine_of_several_processes_is_read_and_its_failure_has_its_root(
 ) -> None:
     arguments = {"model": "shipped:llama", "speculative_config": EAGLE3}
     (tmp_path / "request.json").write_text(contract.to_json(request(arguments)))
-    subprocess.run(
+    with subprocess.Popen(
         [vllm_python, "-m", "jobs.probe", tmp_path / "request.json", tmp_path / "report.json"],
         cwd=environment.ROOT,
         env={
@@ -131,12 +133,21 @@ def test_an_engine_of_several_processes_is_read_and_its_failure_has_its_root(
             "VLLM_ENABLE_V1_MULTIPROCESSING": "1",
             "VLLM_CACHE_ROOT": str(tmp_path / "cache"),
         },
-        check=True,
-        timeout=300,
-    )
+        start_new_session=True,
+    ) as probe:
+        assert probe.wait(timeout=300) == 0
+        left = [process for process in psutil.process_iter() if session(process) == probe.pid]
 
     report = json.loads((tmp_path / "report.json").read_text())
     assert backends(report["draft"]) == ["CPU_ATTN"]
     assert report["failure"]["phase"] == "generate"
     assert report["failure"]["chain"][-1]["type"] == "builtins.RuntimeError"
     assert report["failure"]["process"] != "probe"
+    # They notice the end of the probe by themselves.
+    assert psutil.wait_procs(left, timeout=10)[1] == []
+
+
+def session(process: psutil.Process) -> int | None:
+    with contextlib.suppress(ProcessLookupError):
+        return os.getsid(process.pid)
+    return None

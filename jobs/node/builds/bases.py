@@ -105,7 +105,7 @@ def _made(spec: BuildSpec, digest: str, folder: Path, say: Say, lock: int) -> Ba
     python = environment / "bin" / "python"
     installed = interpreter.look(str(python))
     say("importing vLLM for the first time")
-    if (wrong := interpreter.import_error(str(python))) is not None:
+    if (wrong := interpreter.import_error(str(python), lock=lock)) is not None:
         raise BuildSpecError(
             f"vLLM {installed.vllm_version} is installed but can't be imported: {wrong}"
         )

@@ -60,12 +60,12 @@ def starts(python: str) -> bool:
         return False
 
 
-def import_error(python: str) -> str | None:
+def import_error(python: str, *, lock: int) -> str | None:
     """
     Import vLLM once and say how that failed, if it did. It also leaves its bytecode,
-    so that the first engine starts as fast as the next.
+    so that the first engine starts as fast as the next; hence the lock of that folder.
     """
-    answer = _run(python, "import vllm.entrypoints.llm", deadline_s=None)
+    answer = _run(python, "import vllm.entrypoints.llm", deadline_s=None, keeps=(lock,))
     if answer.returncode == -signal.SIGKILL:
         raise BuildNodeError("importing vLLM was killed; is there memory enough?")
     if answer.returncode == 0:
@@ -74,7 +74,7 @@ def import_error(python: str) -> str | None:
 
 
 def _run(
-    python: str, program: str, *, deadline_s: float | None
+    python: str, program: str, *, deadline_s: float | None, keeps: tuple[int, ...] = ()
 ) -> subprocess.CompletedProcess[str]:
     # Without the caller's PYTHON* variables, and away from its folder: neither is the build's.
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
@@ -88,4 +88,5 @@ def _run(
         timeout=deadline_s,
         cwd="/",
         env=env,
+        pass_fds=keeps,
     )

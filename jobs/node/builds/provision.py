@@ -30,7 +30,8 @@ def provision(spec: BuildSpec, cache: Path, say: Callable[[str], None]) -> Provi
         raise BuildNodeError(f"build {spec.name}: {_os_error(error, cache)}") from error
     seconds = round(time.monotonic() - started, 1)
     reused = base_reused and overlay_reused
-    say_of_build("reused" if reused else f"ready in {seconds:.0f} s, {base.mib / 1024:.1f} GiB")
+    size = f", {base.mib / 1024:.1f} GiB" if base.mib else ""
+    say_of_build("reused" if reused else f"ready in {seconds:.0f} s{size}")
     return _provisioned(spec, base, overlay, seconds=seconds, reused=reused)
 
 

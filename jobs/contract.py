@@ -253,7 +253,7 @@ class ExceptionSeen:
 
     message: str
     where: str | None = None
-    """The innermost frame, `vllm/platforms/cpu.py:150 get_attn_backend_cls`."""
+    """Its innermost frame inside vLLM: `vllm/platforms/cpu.py:150 get_attn_backend_cls`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -15,8 +15,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-MARKER = "VLLM_MATRIX_CELL"
-"""The environment variable that holds a cell's token."""
+MARKER = "MATRIX_CELL"
+"""The variable that holds a cell's token. Of names with VLLM_ vLLM warns if it knows them not."""
 
 TOKEN_LENGTH = 32
 

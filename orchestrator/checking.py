@@ -8,7 +8,7 @@ from typing import Any
 import pydantic
 
 from jobs.contract import BuildSpec, Patch
-from orchestrator.config import Config
+from orchestrator.config import Build, Config, Model
 from orchestrator.errors import ConfigError
 
 _adapter = pydantic.TypeAdapter(Config)
@@ -118,20 +118,34 @@ def _inside(place: dict[str, Any], part: str) -> dict[str, Any]:
 def _contradictions(config: Config, conf: Path) -> Iterator[str]:
     """Mistakes that no single key shows."""
     for name, build in config.build.items():
-        place = f"conf/build/{name}.yaml: build.{name}"
-        origins = [o for o in ("release", "wheel", "interpreter") if getattr(build, o) is not None]
-        if len(origins) != 1:
-            yield (
-                f"{place}: needs exactly one of release, wheel, interpreter, "
-                f"but has {' and '.join(origins) or 'none'}"
-            )
-        for patch in build.patches:
-            if not (conf / patch).is_file():
-                yield f"{place}.patches: there is no file {patch} (looked in {conf})"
-        for origin in ("wheel", "interpreter", "checkout"):
-            if (path := getattr(build, origin)) is not None and not Path(path).exists():
-                yield f"{place}.{origin}: there is no {path}"
+        yield from _of_build(f"conf/build/{name}.yaml: build.{name}", build, conf)
+    for name, model in config.model.items():
+        yield from _of_model(f"conf/model/{name}.yaml: model.{name}", model)
     if config.deadline_s <= 0:
         yield f"deadline_s: must be more than 0 seconds, but it is {config.deadline_s:g}"
     if config.attempts < 1:
         yield f"attempts: must be 1 or more, but it is {config.attempts}"
+
+
+def _of_build(place: str, build: Build, conf: Path) -> Iterator[str]:
+    origins = [o for o in ("release", "wheel", "interpreter") if getattr(build, o) is not None]
+    if len(origins) != 1:
+        yield (
+            f"{place}: needs exactly one of release, wheel, interpreter, "
+            f"but has {' and '.join(origins) or 'none'}"
+        )
+    for patch in build.patches:
+        if not (conf / patch).is_file():
+            yield f"{place}.patches: there is no file {patch} (looked in {conf})"
+    for origin in ("wheel", "interpreter", "checkout"):
+        if (path := getattr(build, origin)) is not None and not Path(path).exists():
+            yield f"{place}.{origin}: there is no {path}"
+
+
+def _of_model(place: str, model: Model) -> Iterator[str]:
+    path = Path(model.path)
+    if model.path.startswith(".") or (path.is_dir() and not path.is_absolute()):
+        yield (
+            f"{place}.path: {model.path} must be absolute, since a cell runs in a folder of its"
+            f" own: {path.resolve()}"
+        )

@@ -81,7 +81,7 @@ def _hydra_words(words: Sequence[str]) -> Iterator[None]:
     with tempfile.TemporaryDirectory(prefix="vllm-matrix-") as scratch:
         sys.argv = ["vllm-matrix run", *words]
         os.environ["HYDRA_FULL_ERROR"] = "1"
-        os.environ["VLLM_MATRIX_SWEEP_DIR"] = scratch
+        os.environ["MATRIX_SWEEP_DIR"] = scratch
         try:
             yield
         finally:
@@ -114,7 +114,7 @@ def _understood(word: str, overrides: Sequence[Override]) -> str:
     if override is None or override.key_or_group.startswith("hydra"):
         return word
     if override.key_or_group not in GROUPS:
-        return f"++{word}" if override.type is OverrideType.CHANGE else word
+        return word if override.type is OverrideType.DEL else f"++{word.lstrip('+')}"
     if not [*_unknown_choices(override)]:
         return word
     known = [name for name in _names(override.value()) if name in options(override.key_or_group)]

@@ -231,4 +231,7 @@ class Config:
     runs: str
     """Folder that run directories go to."""
 
+    resume: bool
+    """Whether an interrupted run of the very same cells goes on; otherwise a new one starts."""
+
     cache: str

@@ -27,6 +27,9 @@ class Contract:
     runner: Runner | None = None
     explicit: tuple[RequestVerdict, ...]
     unset: Literal[RequestVerdict.AUTOSELECTED, RequestVerdict.INHERITED]
+    partial: bool = False
+    """Whether a request is honoured when some of the layers got it."""
+
     source: str
 
 

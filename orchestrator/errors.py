@@ -26,7 +26,8 @@ class ConfigError(RunError):
     def __init__(self, summary: str, mistakes: Iterable[str] = ()) -> None:
         """*summary* is one line; every mistake found gets a line of its own below it."""
         self.mistakes = tuple(mistakes)
-        super().__init__("\n".join([summary, *(f"  - {mistake}" for mistake in self.mistakes)]))
+        lines = [mistake.replace("\n", "\n    ") for mistake in self.mistakes]
+        super().__init__("\n".join([summary, *(f"  - {line}" for line in lines)]))
 
 
 class NothingToRunError(RunError):

@@ -68,7 +68,7 @@ def _obstacle(cell: Cell, nodes: Sequence[Node]) -> str:
     alike = [node for node in nodes if _has_labels(node, wanted)]
     if not alike:
         there = ", ".join(sorted({node.card or "cpu only" for node in nodes})) or "no node at all"
-        return f"no node has a {card} (the cluster has: {there})"
+        return f"no node with {card} (the cluster has: {there})"
     best = max(alike, key=lambda node: (node.devices, node.memory_gib))
     if best.devices < wanted.devices:
         return f"needs {wanted.devices} {card} on one node, {best.name} has {best.devices}"

@@ -20,11 +20,6 @@ from orchestrator.config import ClusterChoice
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.records import read_attempt, read_build
 
-QUIET = {
-    "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",
-    "RAY_DEDUP_LOGS": "0",
-}
 MEMORY_OF_A_CELL_GIB = 3.0
 POLL_S = 0.5
 
@@ -35,7 +30,7 @@ class RayCluster:
         # A cell is tried again by the schedule, which records it; never behind its back.
         self._run_cell = ray.remote(max_retries=0)(ray_tasks.run_cell_here)
         self._provision = ray.remote(max_retries=0, num_cpus=0)(ray_tasks.provision_steps)
-        os.environ.update(QUIET)
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         # Ray would turn SIGTERM into an exit of its own.
         on_terminate = signal.getsignal(signal.SIGTERM)
         try:

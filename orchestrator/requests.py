@@ -12,6 +12,8 @@ from orchestrator.classify import is_refusal
 from orchestrator.config import FieldName, RequestVerdict
 from orchestrator.contracts import Contract
 
+SEPARATOR = ", "
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Request:
@@ -47,7 +49,7 @@ def became_of_requests(
 
 def _became(value: str | None, seen: Mapping[FieldName, str], contract: Contract) -> Request:
     got = seen.get(contract.field)
-    verdict = _explicit(value, got) if value is not None else _unset(got, seen, contract)
+    verdict = _explicit(value, got, contract) if value else _unset(got, seen, contract)
     if not seen:
         verdict = RequestVerdict.UNSEEN
     fine = contract.explicit if value is not None else (contract.unset,)
@@ -55,9 +57,10 @@ def _became(value: str | None, seen: Mapping[FieldName, str], contract: Contract
     return Request(asked=value, got=got, verdict=verdict, kept=kept)
 
 
-def _explicit(value: str, got: str | None) -> RequestVerdict:
-    same = got is not None and contracts.load().same(value, got)
-    return RequestVerdict.HONOURED if same else RequestVerdict.DROPPED
+def _explicit(value: str, got: str | None, contract: Contract) -> RequestVerdict:
+    same = [contracts.load().same(value, one) for one in (got or "").split(SEPARATOR)]
+    honoured = any(same) if contract.partial else all(same)
+    return RequestVerdict.HONOURED if honoured else RequestVerdict.DROPPED
 
 
 def _unset(got: str | None, seen: Mapping[FieldName, str], contract: Contract) -> RequestVerdict:
@@ -80,7 +83,7 @@ def _seen(report: ProbeReport) -> dict[FieldName, str]:
         "block_size": [str(group.block_size) for group in report.target if group.block_size],
     }
     joined = {
-        field: ", ".join(dict.fromkeys(value for value in found if value))
+        field: SEPARATOR.join(dict.fromkeys(value for value in found if value))
         for field, found in values.items()
     }
     return {field: value for field, value in joined.items() if value}

@@ -45,19 +45,36 @@ def validate(
     cells = cells_of(configs)
     common = _common(configs)
     asked = Asked(suite=common.suite.name, command=tuple(command), gate=common.gate, cells=cells)
-    with run_directory.claimed(Path(common.runs), asked, today=_today()) as (run, resumed):
+    claim = run_directory.claimed(Path(common.runs), asked, today=_today(), resume=common.resume)
+    with claim as (run, resumed):
         progress.say(f"{'resuming' if resumed else 'run directory'} {run.path}")
         run.write("config.yaml", _as_yaml(configs))
-        with _stoppable(), contextlib.closing(start(common.cluster)) as cluster:
-            plan = make_plan(cells, cluster.nodes())
-            builds = cluster.provision(_builds(plan.runnable), common.cache, progress.say)
-            plan = _without_recorded(plan, run, builds)
-            progress.planned(len(cells), todo=len(plan.runnable) + len(plan.unplaceable))
-            places = Places(cells=run.cells.resolve(), cache=common.cache)
-            for record in Schedule(cluster, builds, places).run(plan):
-                run.records.append(record)
-                progress.ended(record)
+        try:
+            with _stoppable():
+                _run_cells(cells, common, run, start, progress)
+        except StoppedError as stopped:
+            kept = f"what finished is kept in {run.path}, and the same command goes on from there"
+            raise StoppedError(f"{stopped}; {kept}") from None
     return run
+
+
+def _run_cells(
+    cells: tuple[Cell, ...],
+    config: Config,
+    run: RunDirectory,
+    start: StartCluster,
+    progress: Progress,
+) -> None:
+    progress.say(f"starting Ray on {config.cluster.address or 'this machine'}")
+    with contextlib.closing(start(config.cluster)) as cluster:
+        plan = make_plan(cells, cluster.nodes())
+        builds = cluster.provision(_builds(plan.runnable), config.cache, progress.say)
+        plan = _without_recorded(plan, run, builds)
+        progress.planned(len(cells), todo=len(plan.runnable) + len(plan.unplaceable))
+        places = Places(cells=run.cells.resolve(), cache=config.cache)
+        for record in Schedule(cluster, builds, places).run(plan):
+            run.records.append(record)
+            progress.ended(record)
 
 
 def conclude(run: RunDirectory) -> Result:
@@ -92,7 +109,7 @@ def _common(configs: Sequence[Config]) -> Config:
     first, *others = configs
     differing = [
         name
-        for name in ("gate", "cluster", "runs", "cache")
+        for name in ("gate", "cluster", "runs", "resume", "cache")
         if any(getattr(other, name) != getattr(first, name) for other in others)
     ]
     if differing:
@@ -130,16 +147,21 @@ def _as_yaml(configs: Sequence[Config]) -> str:
 def _stoppable() -> Iterator[None]:
     """The first Ctrl-C or SIGTERM ends the run in good order, a second one at once."""
     before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    came: list[signal.Signals] = []
 
     def stop(number: int, _: FrameType | None) -> None:
-        for each in before:
-            signal.signal(each, lambda *_: os._exit(STOPPED))
-        raise StoppedError(f"stopped by {signal.Signals(number).name}")
+        if came:
+            os._exit(STOPPED)
+        came.append(signal.Signals(number))
+        # The one exception that Ray lets through its own waiting.
+        raise KeyboardInterrupt
 
     for number in before:
         signal.signal(number, stop)
     try:
         yield
+    except KeyboardInterrupt:
+        raise StoppedError(f"stopped by {came[0].name if came else 'an interrupt'}") from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

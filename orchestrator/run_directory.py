@@ -82,7 +82,9 @@ class RunDirectory:
 
 
 @contextlib.contextmanager
-def claimed(runs: Path, asked: Asked, *, today: date) -> Iterator[tuple[RunDirectory, bool]]:
+def claimed(
+    runs: Path, asked: Asked, *, today: date, resume: bool = True
+) -> Iterator[tuple[RunDirectory, bool]]:
     """
     A directory that is ours alone while we work, and whether an interrupted run goes on in it.
 
@@ -90,7 +92,7 @@ def claimed(runs: Path, asked: Asked, *, today: date) -> Iterator[tuple[RunDirec
     without a verdict is resumed; otherwise there is a new `<date>-<suite>[-n]`,
     which a mistake of the user's leaves no trace of.
     """
-    run, resumed = _start(runs, asked, today)
+    run, resumed = _start(runs, asked, today, resume=resume)
     try:
         yield run, resumed
     except ConfigError:
@@ -101,10 +103,11 @@ def claimed(runs: Path, asked: Asked, *, today: date) -> Iterator[tuple[RunDirec
         run.release()
 
 
-def _start(runs: Path, asked: Asked, today: date) -> tuple[RunDirectory, bool]:
+def _start(runs: Path, asked: Asked, today: date, *, resume: bool) -> tuple[RunDirectory, bool]:
     try:
         runs.mkdir(parents=True, exist_ok=True)
-        return _resumable(runs, asked) or _new(runs, asked, today)
+        found = _resumable(runs, asked) if resume else None
+        return found or _new(runs, asked, today)
     except OSError as error:
         raise ClusterError(
             f"the run directory can't be made in {runs}: {error.strerror}. "

@@ -13,11 +13,12 @@ from pathlib import Path
 import jobs
 from jobs import processes
 from jobs.contract import CellRequest
+from jobs.quiet import NO_USAGE_REPORTS
 
 DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Ray sets them anew for each task; an engine reads them when it starts."""
 
-OURS = "VLLM_MATRIX_"
+OURS = "MATRIX_"
 """Variables of this project are read by its own code, after the fork."""
 
 FOREIGN = ("RAY_", "HYDRA_", "PYTHON", "VLLM_", "PYTEST_")
@@ -45,6 +46,7 @@ def of_host(request: CellRequest) -> dict[str, str]:
         **DEFAULTS,
         **_caches(request),
         **asked,
+        **NO_USAGE_REPORTS,
         "PYTHONPATH": os.pathsep.join(_import_path(request)),
         processes.MARKER: "-" * processes.TOKEN_LENGTH,
     }

@@ -7,6 +7,8 @@ All are defaults: what the host or the user has set stays.
 import os
 from pathlib import Path
 
+from jobs.quiet import NO_USAGE_REPORTS
+
 PROBE_FOLDER = "MATRIX_PROBE_FOLDER"
 """
 Where the processes of one cell leave what only they see: phases, errors. Its name does
@@ -17,10 +19,7 @@ ROOT = Path(__file__).parents[2]
 """The folder that holds the package `jobs`."""
 
 DEFAULTS = {
-    # A probe tells nobody but the orchestrator what it runs.
-    "VLLM_NO_USAGE_STATS": "1",
-    "DO_NOT_TRACK": "1",
-    "HF_HUB_DISABLE_TELEMETRY": "1",
+    **NO_USAGE_REPORTS,
     # One process: the root exception reaches the probe, and a cell starts in a third of the time.
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
     # GiB. Otherwise a CPU engine takes a share of the machine, which other cells run on too.

@@ -23,7 +23,7 @@ def main(words: Sequence[str]) -> int:
     chosen = parser.parse_args(words)
     run = find(chosen.run)
     row = _row(reports.document_of(run, conclude(run)), chosen.cell)
-    sys.stdout.write(explain.to_text(row, run.asked().command, _log_tail(row)))
+    sys.stdout.write(explain.to_text(row, run.asked().command, _log_tail(run.path, row)))
     return SHIPS
 
 
@@ -37,8 +37,8 @@ def _row(document: Document, cell_id: str) -> CellRow:
     return rows[cell_id]
 
 
-def _log_tail(row: CellRow) -> list[str]:
+def _log_tail(run: Path, row: CellRow) -> list[str]:
     """Of a failed engine only: a healthy one's log says little that the report does not."""
-    if row.outcome in {None, "runs"} or row.log is None or not Path(row.log).is_file():
+    if row.outcome in {None, "runs"} or row.log is None or not (run / row.log).is_file():
         return []
-    return Path(row.log).read_text(errors="replace").splitlines()[-LOG_LINES:]
+    return (run / row.log).read_text(errors="replace").splitlines()[-LOG_LINES:]

@@ -2,14 +2,16 @@
 
 from pathlib import PurePath
 
-from orchestrator.reports import junit, markdown
-from orchestrator.reports.document import Document, document, to_json
+from orchestrator.reports import document, junit, markdown
+from orchestrator.reports.document import Document, to_json
 from orchestrator.run import Result, conclude
 from orchestrator.run_directory import RunDirectory
 
 
 def document_of(run: RunDirectory, result: Result) -> Document:
-    return document(str(PurePath(run.path)), run.asked().suite, result.matrix, result.decision)
+    return document.build(
+        str(PurePath(run.path)), run.asked().suite, result.matrix, result.decision
+    )
 
 
 def write_all(run: RunDirectory) -> Result:

@@ -2,11 +2,12 @@
 
 import dataclasses
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 import pydantic
 
-from jobs.contract import AttentionGroup, EngineMode, Isolation, MoeGroup, Rejection
+from jobs.contract import AttentionGroup, BuildSpec, EngineMode, Isolation, MoeGroup, Rejection
 from orchestrator.cells import Cell
 from orchestrator.classify import taxonomy
 from orchestrator.config import RequestVerdict
@@ -26,6 +27,10 @@ class RequestRow:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BuildRow:
     name: str
+    origin: str
+    """Where its code comes from: `release 0.32.0`, `wheel FILE`, `interpreter PYTHON`."""
+
+    checkout: str | None
     digest: str | None
     """None where the build was never made ready."""
 
@@ -97,7 +102,7 @@ class CellRow:
     placement: PlacementRow | None = None
     versions: dict[str, str] = field(default_factory=dict)
     log: str | None = None
-    """The probe's output, relative to the run directory where it lies inside."""
+    """The probe's output; a path inside the run directory is relative to it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,7 +125,7 @@ class Document:
 _adapter = pydantic.TypeAdapter(Document)
 
 
-def document(run: str, suite: str, matrix: Matrix, decision: Decision) -> Document:
+def build(run: str, suite: str, matrix: Matrix, decision: Decision) -> Document:
     waived = {each.cell_id for each in decision.waived}
     return Document(
         run=run,
@@ -131,7 +136,7 @@ def document(run: str, suite: str, matrix: Matrix, decision: Decision) -> Docume
             blockers=tuple(blocker.cell_id for blocker in decision.blockers),
             waived=tuple(each.cell_id for each in decision.waived),
         ),
-        cells=tuple(_row(matrix, cell, waived=cell.id in waived) for cell in matrix.cells),
+        cells=tuple(_row(matrix, cell, run, waived=cell.id in waived) for cell in matrix.cells),
     )
 
 
@@ -144,7 +149,7 @@ def schema() -> dict[str, Any]:
     return _adapter.json_schema(mode="serialization")
 
 
-def _row(matrix: Matrix, cell: Cell, *, waived: bool) -> CellRow:
+def _row(matrix: Matrix, cell: Cell, run: str, *, waived: bool) -> CellRow:
     record = matrix.record(cell)
     row = CellRow(
         id=cell.id,
@@ -161,10 +166,10 @@ def _row(matrix: Matrix, cell: Cell, *, waived: bool) -> CellRow:
         requests=_requests(record),
         build=_build(cell, record),
     )
-    return row if record is None else _with_attempt(row, record)
+    return row if record is None else _with_attempt(row, record, run)
 
 
-def _with_attempt(row: CellRow, record: Record) -> CellRow:
+def _with_attempt(row: CellRow, record: Record, run: str) -> CellRow:
     """What the node and the probe saw, where there was an attempt."""
     attempt = record.attempt
     if attempt is None:
@@ -174,7 +179,7 @@ def _with_attempt(row: CellRow, record: Record) -> CellRow:
         seconds=round(attempt.seconds, 3),
         attempts=len(record.earlier) + 1,
         failure=_failure(record),
-        log=attempt.log,
+        log=_inside(run, attempt.log),
     )
     if (report := attempt.report) is None:
         return row
@@ -199,6 +204,12 @@ def _with_attempt(row: CellRow, record: Record) -> CellRow:
     )
 
 
+def _inside(run: str, path: str) -> str:
+    """Relative to the run directory where it lies inside, so that a report can travel."""
+    folder = Path(run).resolve()
+    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
+
+
 def _requests(record: Record | None) -> dict[str, RequestRow]:
     if record is None:
         return {}
@@ -213,11 +224,19 @@ def _build(cell: Cell, record: Record | None) -> BuildRow:
     report = record.attempt.report if record and record.attempt else None
     return BuildRow(
         name=cell.build.name,
+        origin=_origin(cell.build),
+        checkout=cell.build.checkout,
         digest=build.digest if build else None,
         vllm_version=build.vllm_version if build else None,
         patches={patch.name: patch.sha256 for patch in cell.build.patches},
         sources=report.sources if report else {},
     )
+
+
+def _origin(build: BuildSpec) -> str:
+    if build.release is not None:
+        return f"release {build.release}"
+    return f"wheel {build.wheel}" if build.wheel else f"interpreter {build.interpreter}"
 
 
 def _failure(record: Record) -> FailureRow | None:

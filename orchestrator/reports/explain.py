@@ -49,7 +49,7 @@ def _block(title: str, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _request(name: str, request: RequestRow) -> str:
-    asked, got = request.asked or "nothing", request.got or "nothing seen"
+    asked, got = request.asked or "nothing", request.got or "nothing"
     return f"{name}: asked {asked}, got {got}: {request.verdict}"
 
 
@@ -84,11 +84,21 @@ def _engine(row: CellRow) -> Iterator[str]:
 def _rejections(rejections: Iterable[Rejection]) -> Iterator[str]:
     """Backends that share a reason stand together: most are for other hardware."""
     by_reason: dict[str, list[str]] = {}
+    unasked = [rejection.backend for rejection in rejections if _cannot_tell(rejection)]
     for rejection in rejections:
+        if _cannot_tell(rejection):
+            continue
         reason = f"{'; '.join(rejection.reasons)} ({rejection.said_by})"
         by_reason.setdefault(reason, []).append(rejection.backend)
     for reason, backends in by_reason.items():
         yield f"{', '.join(backends)}: {reason}"
+    if unasked:
+        yield f"{', '.join(unasked)}: cannot be asked in this build and on this hardware"
+
+
+def _cannot_tell(rejection: Rejection) -> bool:
+    """Its class needs another platform or package even to be asked; report.json has the reason."""
+    return all(reason.startswith("cannot ") for reason in rejection.reasons)
 
 
 def _failure(row: CellRow) -> Iterator[str]:
@@ -100,13 +110,16 @@ def _failure(row: CellRow) -> Iterator[str]:
 
 
 def _build(row: CellRow) -> Iterator[str]:
-    yield f"{row.build.name} {row.build.digest or '(never made ready)'}"
+    yield f"{row.build.name}: {row.build.origin}, {row.build.digest or 'never made ready'}"
+    if row.build.checkout:
+        yield f"checkout {row.build.checkout}"
     yield from (f"patch {name} {digest[:12]}" for name, digest in row.build.patches.items())
     yield from (f"found {file} {digest[:12]}" for file, digest in row.build.sources.items())
 
 
 def _placement(row: CellRow) -> Iterator[str]:
     if row.placement is not None:
-        seen = ", ".join(f"{name} {value}" for name, value in row.placement.device.items())
-        yield f"node {row.placement.node}, {row.placement.isolation} isolation, device: {seen}"
+        yield f"node {row.placement.node}, {row.placement.isolation} isolation"
+        if device := row.placement.device:
+            yield ", ".join(f"{name} {value}" for name, value in device.items())
         yield f"{row.seconds} s, attempt {row.attempts}"

@@ -6,7 +6,17 @@ from orchestrator.reports import wording
 from orchestrator.reports.document import CellRow, Document
 
 _SIGNS = {"passed": "✅", "failed": "❌", "not run": "⚪"}
-_COLUMNS = ("model", "backend", "verdict", "target got", "draft got", "KV layout", "runner", "s")
+_COLUMNS = (
+    "model",
+    "backend",
+    "verdict",
+    "target got",
+    "draft got",
+    "other requests",
+    "KV layout",
+    "runner",
+    "s",
+)
 
 
 def to_markdown(report: Document) -> str:
@@ -35,6 +45,7 @@ def _row(row: CellRow) -> str:
         f"{_SIGNS[row.verdict]} {wording.verdict(row)}",
         wording.attention(row, "target"),
         wording.attention(row, "draft"),
+        wording.other_requests(row) or wording.NOTHING,
         row.kv_layout or wording.NOTHING,
         row.runner or wording.NOTHING,
         wording.seconds(row),

@@ -35,6 +35,7 @@ def _table(title: str, rows: list[CellRow]) -> Table:
     grid.add_column("verdict", no_wrap=True)
     grid.add_column("target got")
     grid.add_column("draft got")
+    grid.add_column("other requests")
     grid.add_column("layout, runner")
     grid.add_column("s", justify="right", no_wrap=True)
     for row in rows:
@@ -43,6 +44,7 @@ def _table(title: str, rows: list[CellRow]) -> Table:
             Text(wording.verdict(row), style=_style(row)),
             _coloured(wording.attention(row, "target")),
             _coloured(wording.attention(row, "draft")),
+            _coloured(wording.other_requests(row) or wording.NOTHING),
             " ".join(part for part in (row.kv_layout, row.runner) if part) or wording.NOTHING,
             wording.seconds(row),
         )

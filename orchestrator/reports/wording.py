@@ -24,6 +24,15 @@ def attention(row: CellRow, owner: str) -> str:
     return _became(row.requests.get(f"{owner}.attention_backend"))
 
 
+def other_requests(row: CellRow) -> str:
+    """What was asked beside attention: `moe_backend triton refused`."""
+    return ", ".join(
+        f"{name.removeprefix('target.')} {_became(request)}"
+        for name, request in row.requests.items()
+        if request.asked is not None and not name.endswith("attention_backend")
+    )
+
+
 def verdict(row: CellRow) -> str:
     """`passed (refused)` is a cell that was refused, as the suite expects."""
     if row.waived:
@@ -63,6 +72,8 @@ def _title(rows: list[CellRow]) -> str:
     parts = [row.hardware, row.build.name]
     if version:
         parts.append(f"vLLM {version}")
+    if row.build.checkout:
+        parts.append("from a checkout")
     if row.build.patches:
         parts.append(f"patched: {', '.join(row.build.patches)}")
     return " · ".join(parts)

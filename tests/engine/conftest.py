@@ -1,21 +1,22 @@
 """A vLLM to start engines with, and processes that have imported it already."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from jobs.node.builds.provision import provision
+from orchestrator.checking import build_specs
+from orchestrator.compose import CONF, compose
 from tests.engine.warm_parent import SITE, WarmParent
 
 
 @pytest.fixture(scope="session")
 def vllm_python() -> Path:
-    """The interpreter of a build that runs on this machine's CPU."""
-    named = os.environ.get("VLLM_MATRIX_TEST_PYTHON")
-    if named is None:
-        pytest.fail("VLLM_MATRIX_TEST_PYTHON does not name the Python of a vLLM for CPUs")
-    return Path(named)
+    """The interpreter of conf/build/v0_32, made ready in the product's own cache."""
+    [config] = compose(["build=[v0_32]"])
+    spec = build_specs(config, conf=CONF)["v0_32"]
+    return Path(provision(spec, Path(config.cache), print).python)
 
 
 @pytest.fixture(scope="session")

@@ -37,30 +37,27 @@ def test_every_file_of_an_axis_is_valid_and_named_after_itself(axis: str) -> Non
 
 
 def test_every_unknown_choice_and_key_is_named_at_once() -> None:
-    assert (
-        mistakes("hardware=[cpuu]", "model=[lama,llama]", "suite=dem", "deadlin_s=3", "attempts=0")
-        == snapshot("""\
+    assert mistakes(
+        "hardware=[cpuu]", "model=[lama,llama]", "suite=dem", "deadlin_s=3", "attempts=0"
+    ) == snapshot("""\
 the configuration does not make sense:
   - hardware: there is no conf/hardware/cpuu.yaml; allowed: cpu, h200, mi300x. Did you mean "cpu"?
   - model: there is no conf/model/lama.yaml; allowed: dsv3, dsv3_mtp, gemma3, glm4moe_mtp, llama, llama_draft, llama_eagle3, llama_eagle3_short, llama_ngram, mixtral. Did you mean "llama"?
   - suite: there is no conf/suite/dem.yaml; allowed: demo, none. Did you mean "demo"?
-  - deadlin_s: there is no key "deadlin_s"; allowed: attempts, backend, build, cache, cluster, deadline_s, engine_mode, gate, hardware, isolation, model, runs, suite. Did you mean "deadline_s"?\
+  - deadlin_s: there is no key "deadlin_s"; allowed: attempts, backend, build, cache, cluster, deadline_s, engine_mode, gate, hardware, isolation, model, resume, runs, suite. Did you mean "deadline_s"?\
 """)
-    )
 
 
 def test_every_wrong_value_is_named_with_its_file_and_what_is_allowed() -> None:
-    assert (
-        mistakes(
-            *AXES,
-            "deadline_s=soon",
-            "hardware.cpu.venodr=x",
-            "hardware.cpu.vendor=nvidai",
-            "model.llama.devices=two",
-            "backend.auto.target.attention_backed=X",
-            "engine_mode=reel",
-        )
-        == snapshot("""\
+    assert mistakes(
+        *AXES,
+        "deadline_s=soon",
+        "hardware.cpu.venodr=x",
+        "hardware.cpu.vendor=nvidai",
+        "model.llama.devices=two",
+        "backend.auto.target.attention_backed=X",
+        "engine_mode=reel",
+    ) == snapshot("""\
 the configuration does not make sense:
   - conf/hardware/cpu.yaml: hardware.cpu.vendor: "nvidai" is not one of 'cpu', 'nvidia' or 'amd'. Did you mean "nvidia"?
   - conf/hardware/cpu.yaml: hardware.cpu.venodr: there is no key "venodr"; allowed: arch, card, engine_modes, memory_gib, ray_accelerator, source, vendor. Did you mean "vendor"?
@@ -69,25 +66,21 @@ the configuration does not make sense:
   - engine_mode: "reel" is not one of 'real' or 'emulated'. Did you mean "real"?
   - deadline_s: Input should be a valid number, unable to parse string as a number, but it is 'soon'\
 """)
-    )
 
 
 def test_a_build_needs_one_origin_and_patches_that_exist() -> None:
-    assert (
-        mistakes(
-            *AXES,
-            "build.v0_32.wheel=/nowhere/vllm.whl",
-            "build.v0_32.patches=[patches/nope.diff]",
-            "deadline_s=0",
-        ).replace(str(CONF), "conf")
-        == snapshot("""\
+    assert mistakes(
+        *AXES,
+        "build.v0_32.wheel=/nowhere/vllm.whl",
+        "build.v0_32.patches=[patches/nope.diff]",
+        "deadline_s=0",
+    ).replace(str(CONF), "conf") == snapshot("""\
 the configuration does not make sense:
   - conf/build/v0_32.yaml: build.v0_32: needs exactly one of release, wheel, interpreter, but has release and wheel
   - conf/build/v0_32.yaml: build.v0_32.patches: there is no file patches/nope.diff (looked in conf)
   - conf/build/v0_32.yaml: build.v0_32.wheel: there is no /nowhere/vllm.whl
   - deadline_s: must be more than 0 seconds, but it is 0\
 """)
-    )
 
 
 def test_a_word_that_is_no_override_is_said() -> None:

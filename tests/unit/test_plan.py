@@ -43,7 +43,7 @@ def test_missing_hardware_is_said_with_what_there_is() -> None:
     cell = a_cell("mi300x/llama/auto/v0_32", hardware=Hardware(vendor="amd", card="mi300x"))
 
     assert make_plan([cell], [a_node()]).unplaceable == {
-        cell.id: "no node has a mi300x (the cluster has: h200)"
+        cell.id: "no node with mi300x (the cluster has: h200)"
     }
 
 

@@ -1,0 +1,214 @@
+"""The forms of report, from one small matrix."""
+
+import io
+import json
+from datetime import date
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import jsonschema
+from inline_snapshot import snapshot
+from rich.console import Console
+
+from jobs.contract import Phase, PhaseTime, Rejection
+from orchestrator import matrix
+from orchestrator.cells import Cell
+from orchestrator.config import Asked, Expectation, Gate, Waiver
+from orchestrator.gate import decide
+from orchestrator.judge import judge
+from orchestrator.records import Record
+from orchestrator.reports import document, explain, junit, markdown, terminal
+from tests.builders import (
+    EAGLE3,
+    a_build,
+    a_cell,
+    a_failed_report,
+    a_report,
+    an_attempt,
+    groups,
+)
+
+SCHEMA = Path(__file__).parents[2] / "docs" / "report.schema.json"
+
+TRITON = Asked(attention_backend="TRITON_ATTN")
+HEALTHY = a_report(
+    draft=groups("CPU_ATTN"),
+    phases=(PhaseTime(phase=Phase.LOAD, seconds=0.25),),
+    rejections=(Rejection(backend="FLEX_ATTENTION", reasons=("MLA not supported",), said_by="x"),),
+)
+REFUSED = a_failed_report("Unknown attention backend: '<script>|`x`'. Valid options are: A\n\nB")
+
+DRAFT = a_cell("cpu/eagle3/draft_triton/v0_32", draft=TRITON, speculative=EAGLE3)
+UNKNOWN = a_cell("cpu/llama/unknown/v0_32", target=TRITON, expect=Expectation(outcome=("refused",)))
+LOST = a_cell("cpu/llama/auto/v0_32")
+WAIVER = Waiver(cells="*draft*", category="silent_fallback", reason="known", owner="me")
+
+
+def recorded(cell: Cell, report: object) -> Record:
+    attempt = an_attempt(report, cell_id=cell.id)  # type: ignore[arg-type]
+    return Record(
+        cell_id=cell.id,
+        at="2026-12-02T04:05:00+00:00",
+        build=a_build(),
+        attempt=attempt,
+        judgement=judge(cell, a_build(), attempt),
+    )
+
+
+def a_document(*waivers: Waiver) -> document.Document:
+    records = [recorded(DRAFT, HEALTHY), recorded(UNKNOWN, REFUSED)]
+    result = matrix.build([DRAFT, UNKNOWN, LOST], records)
+    decision = decide(result, Gate(waivers=waivers), today=date(2026, 12, 2))
+    return document.build("runs/x", "demo", result, decision)
+
+
+def test_the_json_report_keeps_to_its_published_schema() -> None:
+    report = json.loads(document.to_json(a_document(WAIVER)))
+
+    jsonschema.validate(report, json.loads(SCHEMA.read_text()))
+    assert report["schema_version"] == 1
+
+
+def test_the_published_schema_is_that_of_the_code() -> None:
+    """After a change: `python -m tests.unit.test_reports` writes it anew."""
+    assert json.loads(SCHEMA.read_text()) == document.schema()
+
+
+def test_a_cell_in_json_says_what_was_asked_got_and_concluded() -> None:
+    [cell, *_] = json.loads(document.to_json(a_document()))["cells"]
+
+    assert cell["requests"]["draft.attention_backend"] == snapshot(
+        {"asked": "TRITON_ATTN", "got": "CPU_ATTN", "verdict": "dropped"}
+    )
+    assert (cell["verdict"], cell["category"]) == ("failed", "silent_fallback")
+    assert (cell["kv_layout"], cell["runner"]) == ("LBNHC", "V1")
+    assert cell["phases"] == {"load": 0.25}
+    assert cell["draft"][0]["backend"] == "CPU_ATTN"
+    assert cell["build"]["digest"] == "d1"
+
+
+def test_a_cell_without_a_record_is_in_the_report_as_not_run() -> None:
+    *_, cell = json.loads(document.to_json(a_document()))["cells"]
+
+    assert (cell["id"], cell["verdict"]) == (LOST.id, "not run")
+    assert cell["reasons"] == ["there is no record of it"]
+
+
+def test_the_screen_shows_the_matrix_then_the_reasons_then_the_gate() -> None:
+    screen = io.StringIO()
+    Console(width=140, file=screen).print(terminal.render(a_document(WAIVER)))
+
+    lines = [line.rstrip() for line in screen.getvalue().splitlines()]
+    assert "\n".join(lines) == snapshot("""\
+cpu · v0_32 · vLLM 0.32.0
+ model / backend        verdict           target got          draft got                       other requests  layout, runner    s
+ eagle3 / draft_triton  failed (waived)   CPU_ATTN            TRITON_ATTN → CPU_ATTN dropped  -               LBNHC V1        3.0
+ llama / unknown        passed (refused)  TRITON_ATTN unseen  -                               -               LBNHC           3.0
+ llama / auto           not run           -                   -                               -               -                 -
+
+cpu/eagle3/draft_triton/v0_32  failed (waived)  silent_fallback
+    draft.attention_backend was dropped: asked TRITON_ATTN, got CPU_ATTN
+cpu/llama/unknown/v0_32  passed (refused)  config_invalid
+    ValueError: Unknown attention backend: '<script>|`x`'. Valid options are: A B
+cpu/llama/auto/v0_32  not run
+    there is no record of it
+
+gate blocked: 1 not run of 3 cells\
+""")
+
+
+def test_foreign_text_cannot_become_markup_in_markdown() -> None:
+    text = markdown.to_markdown(a_document())
+
+    assert "<script>" not in text
+    assert text.splitlines()[0] == snapshot(
+        "**blocked: 1 failed (silent\\_fallback) and 1 not run of 3 cells** (suite `demo`)"
+    )
+
+
+def test_junit_tells_failed_from_not_run_and_from_waived() -> None:
+    tree = ET.fromstring(junit.to_junit(a_document(WAIVER)))
+    outcomes = {
+        case.attrib["name"]: [child.tag for child in case] for case in tree.iter("testcase")
+    }
+
+    assert outcomes == {
+        "eagle3/draft_triton": ["skipped"],
+        "llama/unknown": [],
+        "llama/auto": ["error"],
+    }
+
+
+def test_junit_survives_control_characters_in_a_message() -> None:
+    cell = a_cell("cpu/llama/bad/v0_32")
+    records = [recorded(cell, a_failed_report("broken \x1b[31m \x00 text"))]
+    result = matrix.build([cell], records)
+    decision = decide(result, Gate(), today=date(2026, 12, 2))
+
+    ET.fromstring(junit.to_junit(document.build("r", "s", result, decision)))
+
+
+def test_explain_ends_with_a_command_for_the_cell_alone() -> None:
+    [row, *_] = a_document().cells
+    command = ["suite=demo", "suite.select=[x]", "isolation=cold"]
+
+    assert explain.to_text(row, command).splitlines()[-1] == snapshot(
+        "  vllm-matrix run suite=demo isolation=cold 'suite.select=[\"cpu/eagle3/draft_triton/v0_32\"]' 'suite.exclude=[]'"
+    )
+
+
+def test_explain_tells_everything_about_a_cell() -> None:
+    [row, *_] = a_document().cells
+
+    assert explain.to_text(row, ["suite=demo"], ["the log"]) == snapshot("""\
+cpu/eagle3/draft_triton/v0_32: failed
+
+why
+  draft.attention_backend was dropped: asked TRITON_ATTN, got CPU_ATTN
+
+requests
+  target.attention_backend: asked nothing, got CPU_ATTN: autoselected
+  target.kv_cache_dtype: asked nothing, got auto: autoselected
+  draft.attention_backend: asked TRITON_ATTN, got CPU_ATTN: dropped
+  draft.kv_cache_dtype: asked nothing, got auto: inherited
+  runner: asked nothing, got V1: autoselected
+  block_size: asked nothing, got 16: autoselected
+
+target attention
+  CPU_ATTN (vllm.CPU_ATTN), 2 layers, KV group 0: block size 16, KV dtype auto, layouts any
+
+draft attention
+  CPU_ATTN (vllm.CPU_ATTN), 2 layers, KV group 0: block size 16, KV dtype auto, layouts any
+
+engine
+  mode real, check generate, outcome runs
+  runner V1, KV layout LBNHC
+
+backends not taken
+  FLEX_ATTENTION: MLA not supported (x)
+
+phases
+  load            0.25 s
+
+failure
+  silent_fallback, owner vllm
+  draft.attention_backend was dropped: asked TRITON_ATTN, got CPU_ATTN
+  next: The engine runs on something else than was asked, and did not say so as an error.
+
+build
+  v0_32: release 0.32.0, d1
+
+placement
+  node n1, warm isolation
+  3.0 s, attempt 1
+
+log probe.log
+  the log
+
+run it alone
+  vllm-matrix run suite=demo 'suite.select=["cpu/eagle3/draft_triton/v0_32"]' 'suite.exclude=[]'
+""")
+
+
+if __name__ == "__main__":
+    SCHEMA.write_text(json.dumps(document.schema(), indent=1) + "\n")

@@ -2,6 +2,7 @@
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +15,28 @@ from orchestrator.errors import ConfigError
 _adapter = pydantic.TypeAdapter(Config)
 
 
-def load(raw: Mapping[str, Any], *, conf: Path) -> Config:
-    """Turn what Hydra composed into a checked Config, or name every mistake in it."""
+def load(raw: Mapping[str, Any], folders: Sequence[Path]) -> Config:
+    """
+    Turn what Hydra composed into a checked Config, or name every mistake in it.
+
+    *folders* are conf/ and what `--config-dir` adds; patches are found in them, and
+    have absolute paths in the Config.
+    """
     try:
         config = _adapter.validate_python(raw)
     except pydantic.ValidationError as invalid:
-        mistakes = [_explain(mistake, raw, conf) for mistake in invalid.errors()]
+        mistakes = [_explain(mistake, raw, folders) for mistake in invalid.errors()]
         raise ConfigError("the configuration does not make sense:", mistakes) from None
-    if mistakes := [*_contradictions(config, conf)]:
+    if mistakes := [*_contradictions(config, folders)]:
         raise ConfigError("the configuration does not make sense:", mistakes)
-    return config
+    builds = {
+        name: replace(build, patches=tuple(str(_find(p, folders)) for p in build.patches))
+        for name, build in config.build.items()
+    }
+    return replace(config, build=builds)
 
 
-def build_specs(config: Config, *, conf: Path) -> dict[str, BuildSpec]:
+def build_specs(config: Config) -> dict[str, BuildSpec]:
     """The builds with the text of their patches. Patch files were checked by `load`."""
     return {
         name: BuildSpec(
@@ -40,7 +50,7 @@ def build_specs(config: Config, *, conf: Path) -> dict[str, BuildSpec]:
             extra_requirements=build.extra_requirements,
             exclude=build.exclude,
             patches=tuple(
-                Patch(name=Path(patch).name, text=(conf / patch).read_text(errors="replace"))
+                Patch(name=Path(patch).name, text=Path(patch).read_text(errors="replace"))
                 for patch in build.patches
             ),
         )
@@ -54,10 +64,10 @@ def nearest(word: str, allowed: Sequence[str]) -> str:
     return f' Did you mean "{matches[0]}"?' if matches else ""
 
 
-def _explain(mistake: Any, raw: Mapping[str, Any], conf: Path) -> str:
+def _explain(mistake: Any, raw: Mapping[str, Any], folders: Sequence[Path]) -> str:
     """File, key, what is wrong, what is allowed and the nearest name, in one line."""
     path = [str(part) for part in mistake["loc"]]
-    place = f"{_file_of(path, raw, conf)}{'.'.join(path)}"
+    place = f"{_file_of(path, raw, folders)}{'.'.join(path)}"
     match mistake["type"]:
         case "unexpected_keyword_argument":
             allowed = _allowed_keys(path[:-1])
@@ -76,7 +86,7 @@ def _explain(mistake: Any, raw: Mapping[str, Any], conf: Path) -> str:
             return f"{place}: {mistake['msg']}, but it is {mistake['input']!r}"
 
 
-def _file_of(path: Sequence[str], raw: Mapping[str, Any], conf: Path) -> str:
+def _file_of(path: Sequence[str], raw: Mapping[str, Any], folders: Sequence[Path]) -> str:
     """The file that most likely holds the key, or nothing when it came from elsewhere."""
     group = path[0]
     if group in {"hardware", "model", "backend", "build"} and len(path) > 1:
@@ -85,8 +95,13 @@ def _file_of(path: Sequence[str], raw: Mapping[str, Any], conf: Path) -> str:
         name = str(raw["suite"].get("name"))
     else:
         return ""
-    file = conf / group / f"{name}.yaml"
-    return f"conf/{group}/{name}.yaml: " if file.exists() else ""
+    found = _find(f"{group}/{name}.yaml", folders)
+    return f"{found.parents[1].name}/{group}/{name}.yaml: " if found else ""
+
+
+def _find(name: str, folders: Sequence[Path]) -> Path | None:
+    """The first of *folders* that has it; an absolute name is itself."""
+    return next((folder / name for folder in folders if (folder / name).is_file()), None)
 
 
 def _allowed_keys(path: Sequence[str]) -> list[str]:
@@ -115,10 +130,10 @@ def _inside(place: dict[str, Any], part: str) -> dict[str, Any]:
     return items if isinstance(items, dict) else {}
 
 
-def _contradictions(config: Config, conf: Path) -> Iterator[str]:
+def _contradictions(config: Config, folders: Sequence[Path]) -> Iterator[str]:
     """Mistakes that no single key shows."""
     for name, build in config.build.items():
-        yield from _of_build(f"conf/build/{name}.yaml: build.{name}", build, conf)
+        yield from _of_build(f"conf/build/{name}.yaml: build.{name}", build, folders)
     for name, model in config.model.items():
         yield from _of_model(f"conf/model/{name}.yaml: model.{name}", model)
     if config.deadline_s <= 0:
@@ -127,7 +142,7 @@ def _contradictions(config: Config, conf: Path) -> Iterator[str]:
         yield f"attempts: must be 1 or more, but it is {config.attempts}"
 
 
-def _of_build(place: str, build: Build, conf: Path) -> Iterator[str]:
+def _of_build(place: str, build: Build, folders: Sequence[Path]) -> Iterator[str]:
     origins = [o for o in ("release", "wheel", "interpreter") if getattr(build, o) is not None]
     if len(origins) != 1:
         yield (
@@ -135,8 +150,9 @@ def _of_build(place: str, build: Build, conf: Path) -> Iterator[str]:
             f"but has {' and '.join(origins) or 'none'}"
         )
     for patch in build.patches:
-        if not (conf / patch).is_file():
-            yield f"{place}.patches: there is no file {patch} (looked in {conf})"
+        if _find(patch, folders) is None:
+            looked = ", ".join(map(str, folders))
+            yield f"{place}.patches: there is no file {patch} (looked in {looked})"
     for origin in ("wheel", "interpreter", "checkout"):
         if (path := getattr(build, origin)) is not None and not Path(path).exists():
             yield f"{place}.{origin}: there is no {path}"

@@ -38,14 +38,16 @@ def compose(words: Sequence[str]) -> list[Config]:
     Raises ConfigError with all mistakes of all of them. Returns none where Hydra
     only had to answer (`--help`, `--cfg job`, `--info`).
     """
-    overrides = _parsed(words)
-    unknown = [mistake for override in overrides for mistake in _unknown_choices(override)]
-    understood = [known for word in words if (known := _understood(word, overrides))]
+    said = get_args_parser().parse_args(words)
+    folders = [CONF, *([Path(said.config_dir)] if said.config_dir else [])]
+    overrides = _parsed(said.overrides)
+    unknown = [mistake for each in overrides for mistake in _unknown_choices(each, folders)]
+    understood = [known for word in words if (known := _understood(word, overrides, folders))]
     mistakes: list[str] = []
     configs: list[Config] = []
     for job in _composed(understood):
         try:
-            configs.append(_checked(job))
+            configs.append(_checked(job, folders))
         except ConfigError as error:
             mistakes += error.mistakes
     if unknown or mistakes:
@@ -53,8 +55,8 @@ def compose(words: Sequence[str]) -> list[Config]:
     return configs
 
 
-def options(group: str) -> list[str]:
-    return sorted(file.stem for file in (CONF / group).glob("*.yaml"))
+def options(group: str, folders: Sequence[Path] = (CONF,)) -> list[str]:
+    return sorted({file.stem for folder in folders for file in (folder / group).glob("*.yaml")})
 
 
 def _composed(words: Sequence[str]) -> list[DictConfig]:
@@ -68,10 +70,10 @@ def _composed(words: Sequence[str]) -> list[DictConfig]:
     return composed
 
 
-def _checked(composed: DictConfig) -> Config:
+def _checked(composed: DictConfig, folders: Sequence[Path]) -> Config:
     raw: Any = OmegaConf.to_container(composed, resolve=True)
     raw.pop("hydra", None)
-    return checking.load(raw, conf=CONF)
+    return checking.load(raw, folders)
 
 
 @contextlib.contextmanager
@@ -93,7 +95,7 @@ def _hydra_words(words: Sequence[str]) -> Iterator[None]:
 def _parsed(words: Sequence[str]) -> list[Override]:
     mistakes: list[str] = []
     parsed: list[Override] = []
-    for word in get_args_parser().parse_args(words).overrides:
+    for word in words:
         try:
             parsed += OverridesParser.create().parse_overrides([word])
         except HydraException as error:
@@ -103,7 +105,7 @@ def _parsed(words: Sequence[str]) -> list[Override]:
     return parsed
 
 
-def _understood(word: str, overrides: Sequence[Override]) -> str:
+def _understood(word: str, overrides: Sequence[Override], folders: Sequence[Path]) -> str:
     """
     The word as Hydra should see it.
 
@@ -115,17 +117,18 @@ def _understood(word: str, overrides: Sequence[Override]) -> str:
         return word
     if override.key_or_group not in GROUPS:
         return word if override.type is OverrideType.DEL else f"++{word.lstrip('+')}"
-    if not [*_unknown_choices(override)]:
+    if not [*_unknown_choices(override, folders)]:
         return word
-    known = [name for name in _names(override.value()) if name in options(override.key_or_group)]
+    allowed = options(override.key_or_group, folders)
+    known = [name for name in _names(override.value()) if name in allowed]
     return f"{override.key_or_group}=[{','.join(known)}]" if known else ""
 
 
-def _unknown_choices(override: Override) -> Iterator[str]:
+def _unknown_choices(override: Override, folders: Sequence[Path]) -> Iterator[str]:
     group = override.key_or_group
     if group not in GROUPS or override.type is OverrideType.DEL:
         return
-    allowed = options(group)
+    allowed = options(group, folders)
     for name in _names(override.value()):
         if name not in allowed:
             yield (

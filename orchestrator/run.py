@@ -18,7 +18,6 @@ from orchestrator import gate, matrix, run_directory
 from orchestrator.cells import AXES, Cell, expand, merge, possible
 from orchestrator.checking import build_specs
 from orchestrator.cluster import Cluster
-from orchestrator.compose import CONF
 from orchestrator.config import ClusterChoice, Config
 from orchestrator.errors import ConfigError, NothingToRunError, StoppedError
 from orchestrator.matrix import Matrix
@@ -86,7 +85,7 @@ def conclude(run: RunDirectory) -> Result:
 
 def cells_of(configs: Sequence[Config]) -> tuple[Cell, ...]:
     """Every cell of every job. Raises NothingToRunError if that is none."""
-    specs = [build_specs(config, conf=CONF) for config in configs]
+    specs = [build_specs(config) for config in configs]
     if cells := merge([expand(*job) for job in zip(configs, specs, strict=True)]):
         return cells
     raise NothingToRunError(_nothing(configs[0], possible(configs[0], specs[0])))

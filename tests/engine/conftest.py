@@ -7,7 +7,7 @@ import pytest
 
 from jobs.node.builds.provision import provision
 from orchestrator.checking import build_specs
-from orchestrator.compose import CONF, compose
+from orchestrator.compose import compose
 from tests.engine.warm_parent import SITE, WarmParent
 
 
@@ -15,7 +15,7 @@ from tests.engine.warm_parent import SITE, WarmParent
 def vllm_python() -> Path:
     """The interpreter of conf/build/v0_32, made ready in the product's own cache."""
     [config] = compose(["build=[v0_32]"])
-    spec = build_specs(config, conf=CONF)["v0_32"]
+    spec = build_specs(config)["v0_32"]
     return Path(provision(spec, Path(config.cache), print).python)
 
 

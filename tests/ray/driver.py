@@ -15,7 +15,6 @@ from typing import Any
 
 HANG = Path(__file__).parent / "hang-in-load.diff"
 TOKEN = "MATRIX_TEST_RUN"
-PATIENCE_S = 100.0
 POLL_S = 0.1
 
 
@@ -26,6 +25,7 @@ class Driver:
     folder: Path
     words: Sequence[str]
     prefix: Sequence[str] = ()
+    patience_s: float = 150.0
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def start(self) -> "Driver":
@@ -48,17 +48,17 @@ class Driver:
         return self._log.read_text(errors="replace")
 
     def wait(self) -> int:
-        return self.process.wait(PATIENCE_S)
+        return self.process.wait(self.patience_s)
 
     def wait_for(self, what: str) -> None:
         """Until the output holds *what*."""
         self.until(lambda: what in self.output, f"no {what!r} in the output")
 
     def until(self, condition: Callable[[], object], otherwise: str) -> None:
-        end = time.monotonic() + PATIENCE_S
+        end = time.monotonic() + self.patience_s
         while not condition():
             if time.monotonic() > end:
-                raise AssertionError(f"{otherwise} after {PATIENCE_S:.0f} s:\n{self.output}")
+                raise AssertionError(f"{otherwise} after {self.patience_s:.0f} s:\n{self.output}")
             time.sleep(POLL_S)
 
     def processes(self, part: str = "") -> list[int]:

@@ -7,7 +7,7 @@ from jobs.contract import BuildSpec
 from orchestrator import cells
 from orchestrator.cells import Cell, merge
 from orchestrator.checking import build_specs
-from orchestrator.compose import CONF, compose
+from orchestrator.compose import compose
 from orchestrator.errors import ConfigError, NothingToRunError
 from orchestrator.run import cells_of
 from tests.builders import EAGLE3, a_cell
@@ -78,7 +78,7 @@ def test_a_multirun_that_describes_a_cell_in_two_ways_is_refused() -> None:
 
 def test_the_last_expectation_that_matches_counts() -> None:
     config = compose(["suite=demo"])[0]
-    found = {cell.id: cell for cell in cells.expand(config, build_specs(config, conf=CONF))}
+    found = {cell.id: cell for cell in cells.expand(config, build_specs(config))}
 
     assert found["cpu/llama/unknown_attn/v0_32"].expectation.outcome == ("refused",)
     assert found["cpu/llama/auto/v0_32"].expectation.outcome == ("runs",)

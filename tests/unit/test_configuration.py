@@ -1,8 +1,11 @@
 """conf/ and the command line: what is accepted, and how every mistake is named."""
 
+from pathlib import Path
+
 import pytest
 from inline_snapshot import snapshot
 
+from orchestrator.checking import build_specs
 from orchestrator.compose import CONF, compose, options
 from orchestrator.errors import ConfigError
 
@@ -90,3 +93,16 @@ def test_a_word_that_is_no_override_is_said() -> None:
 def test_hydra_only_answers_when_it_is_asked_to(capsys: pytest.CaptureFixture[str]) -> None:
     assert compose([*AXES, "--cfg", "job"]) == []
     assert "shipped:llama" in capsys.readouterr().out
+
+
+def test_a_folder_of_ones_own_adds_files_and_patches(tmp_path: Path) -> None:
+    (tmp_path / "build").mkdir()
+    (tmp_path / "own.diff").write_text("a patch")
+    (tmp_path / "build" / "own.yaml").write_text(
+        "# @package build.own\nrelease: 0.32.0\npatches: [own.diff]\n"
+    )
+
+    [config] = compose([f"--config-dir={tmp_path}", "build=[own,v0_32]"])
+
+    assert config.build["own"].patches == (str(tmp_path / "own.diff"),)
+    assert build_specs(config)["own"].patches[0].text == "a patch"

@@ -35,7 +35,9 @@ def _table(title: str, rows: list[CellRow]) -> Table:
     grid.add_column("verdict", no_wrap=True)
     grid.add_column("target got")
     grid.add_column("draft got")
-    grid.add_column("other requests")
+    others = any(map(wording.other_requests, rows))
+    if others:
+        grid.add_column("other requests")
     grid.add_column("layout, runner")
     grid.add_column("s", justify="right", no_wrap=True)
     for row in rows:
@@ -44,7 +46,7 @@ def _table(title: str, rows: list[CellRow]) -> Table:
             Text(wording.verdict(row), style=_style(row)),
             _coloured(wording.attention(row, "target")),
             _coloured(wording.attention(row, "draft")),
-            _coloured(wording.other_requests(row) or wording.NOTHING),
+            *([_coloured(wording.other_requests(row) or wording.NOTHING)] if others else []),
             " ".join(part for part in (row.kv_layout, row.runner) if part) or wording.NOTHING,
             wording.seconds(row),
         )

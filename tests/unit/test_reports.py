@@ -101,10 +101,10 @@ def test_the_screen_shows_the_matrix_then_the_reasons_then_the_gate() -> None:
     lines = [line.rstrip() for line in screen.getvalue().splitlines()]
     assert "\n".join(lines) == snapshot("""\
 cpu · v0_32 · vLLM 0.32.0
- model / backend        verdict           target got          draft got                       other requests  layout, runner    s
- eagle3 / draft_triton  failed (waived)   CPU_ATTN            TRITON_ATTN → CPU_ATTN dropped  -               LBNHC V1        3.0
- llama / unknown        passed (refused)  TRITON_ATTN unseen  -                               -               LBNHC           3.0
- llama / auto           not run           -                   -                               -               -                 -
+ model / backend        verdict           target got          draft got                       layout, runner    s
+ eagle3 / draft_triton  failed (waived)   CPU_ATTN            TRITON_ATTN → CPU_ATTN dropped  LBNHC V1        3.0
+ llama / unknown        passed (refused)  TRITON_ATTN unseen  -                               LBNHC           3.0
+ llama / auto           not run           -                   -                               -                 -
 
 cpu/eagle3/draft_triton/v0_32  failed (waived)  silent_fallback
     draft.attention_backend was dropped: asked TRITON_ATTN, got CPU_ATTN

@@ -4,12 +4,13 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from io import TextIOWrapper
 
 from rich.console import Console
 from rich.markup import escape
 
 from orchestrator.checking import nearest
-from orchestrator.errors import ConfigError, RunError, StoppedError
+from orchestrator.errors import ClusterError, ConfigError, RunError, StoppedError
 
 COMMANDS = ("run", "plan", "nodes", "report", "explain", "gate")
 
@@ -30,6 +31,9 @@ Exit codes: 0 ships, 1 blocked, 2 configuration or usage, 3 nothing to run,
 
 
 def main() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
     sys.exit(answer(sys.argv[1:]))
 
 
@@ -38,16 +42,22 @@ def answer(words: Sequence[str]) -> int:
     try:
         return _command(words)()
     except RunError as error:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(
-            f"[bold red]error:[/] {escape(str(error))}"
-        )
-        return error.exit_code
+        return _told(error)
     except BrokenPipeError:
         # The reader of our output left; there is nobody to tell.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        return _told(ClusterError(f"{error.filename or 'the output'}: {error.strerror or error}"))
     except KeyboardInterrupt:
         return StoppedError.exit_code
+
+
+def _told(error: RunError) -> int:
+    Console(stderr=True, highlight=False, soft_wrap=True).print(
+        f"[bold red]error:[/] {escape(str(error))}"
+    )
+    return error.exit_code
 
 
 def _command(words: Sequence[str]) -> Callable[[], int]:

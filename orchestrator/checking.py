@@ -1,16 +1,20 @@
 """The door between conf/ and the rest: a Config that makes sense, or every mistake at once."""
 
+import contextlib
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pydantic
 
 from jobs.contract import BuildSpec, Patch
+from orchestrator.classify import taxonomy
 from orchestrator.config import Build, Config, Model
 from orchestrator.errors import ConfigError
+
+Entry = TypeVar("Entry")
 
 _adapter = pydantic.TypeAdapter(Config)
 
@@ -26,14 +30,15 @@ def load(raw: Mapping[str, Any], folders: Sequence[Path]) -> Config:
         config = _adapter.validate_python(raw)
     except pydantic.ValidationError as invalid:
         mistakes = [_explain(mistake, raw, folders) for mistake in invalid.errors()]
+        mistakes += _contradictions(raw, folders)
         raise ConfigError("the configuration does not make sense:", mistakes) from None
-    if mistakes := [*_contradictions(config, folders)]:
+    if mistakes := [*_contradictions(raw, folders), *_unknown_categories(config)]:
         raise ConfigError("the configuration does not make sense:", mistakes)
     builds = {
         name: replace(build, patches=tuple(str(_find(p, folders)) for p in build.patches))
         for name, build in config.build.items()
     }
-    return replace(config, build=builds)
+    return replace(config, build=builds, cache=str(Path(config.cache).expanduser().absolute()))
 
 
 def build_specs(config: Config) -> dict[str, BuildSpec]:
@@ -126,20 +131,41 @@ def _inside(place: dict[str, Any], part: str) -> dict[str, Any]:
     if part in (properties := place.get("properties", {})):
         found: dict[str, Any] = properties[part]
         return found
-    items = place.get("items") or place.get("additionalProperties") or {}
+    by_pattern = [*place.get("patternProperties", {}).values()]
+    items: Any = place.get("items") or place.get("additionalProperties") or next(iter(by_pattern), {})
     return items if isinstance(items, dict) else {}
 
 
-def _contradictions(config: Config, folders: Sequence[Path]) -> Iterator[str]:
-    """Mistakes that no single key shows."""
-    for name, build in config.build.items():
+def _contradictions(raw: Mapping[str, Any], folders: Sequence[Path]) -> Iterator[str]:
+    """Mistakes that no single key shows, of the entries that are sound otherwise."""
+    for name, build in _sound(pydantic.TypeAdapter(Build), raw.get("build")):
         yield from _of_build(f"conf/build/{name}.yaml: build.{name}", build, folders)
-    for name, model in config.model.items():
+    for name, model in _sound(pydantic.TypeAdapter(Model), raw.get("model")):
         yield from _of_model(f"conf/model/{name}.yaml: model.{name}", model)
-    if config.deadline_s <= 0:
-        yield f"deadline_s: must be more than 0 seconds, but it is {config.deadline_s:g}"
-    if config.attempts < 1:
-        yield f"attempts: must be 1 or more, but it is {config.attempts}"
+
+
+def _sound(adapter: pydantic.TypeAdapter[Entry], entries: Any) -> Iterator[tuple[str, Entry]]:
+    for name, entry in entries.items() if isinstance(entries, Mapping) else ():
+        with contextlib.suppress(pydantic.ValidationError):
+            yield str(name), adapter.validate_python(entry)
+
+
+def _unknown_categories(config: Config) -> Iterator[str]:
+    for number, waiver in enumerate(config.gate.waivers):
+        yield from _of_category(f"gate.waivers.{number}.category", waiver.category)
+    for number, rule in enumerate(config.suite.expectations):
+        yield from _of_category(
+            f"suite.expectations.{number}.expect.category", rule.expect.category
+        )
+
+
+def _of_category(place: str, category: str | None) -> Iterator[str]:
+    known = sorted(taxonomy().categories)
+    if category is not None and category not in known:
+        yield (
+            f'{place}: there is no category "{category}"; allowed: {", ".join(known)}.'
+            f"{nearest(category, known)}"
+        )
 
 
 def _of_build(place: str, build: Build, folders: Sequence[Path]) -> Iterator[str]:

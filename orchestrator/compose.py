@@ -26,9 +26,10 @@ CONF = next(folder for folder in (_PACKAGE / "conf", _PACKAGE.parent / "conf") i
 """Beside the package in a checkout, inside of it when installed from a wheel."""
 
 SENSELESS = "the configuration does not make sense:"
-_MISTAKES = (HydraException, OmegaConfBaseException, yaml.YAMLError)
+_MISTAKES = (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError)
 
-GROUPS = ("hardware", "model", "backend", "build", "suite", "gate")
+AXES = ("hardware", "model", "backend", "build")
+GROUPS = (*AXES, "suite", "gate")
 
 
 def compose(words: Sequence[str]) -> list[Config]:
@@ -50,8 +51,9 @@ def compose(words: Sequence[str]) -> list[Config]:
             configs.append(_checked(job, folders))
         except ConfigError as error:
             mistakes += error.mistakes
-    if unknown or mistakes:
-        raise ConfigError(SENSELESS, dict.fromkeys([*unknown, *mistakes]))
+    mistakes += unknown or _lost(overrides, configs)
+    if mistakes:
+        raise ConfigError(SENSELESS, dict.fromkeys(mistakes))
     return configs
 
 
@@ -71,9 +73,25 @@ def _composed(words: Sequence[str]) -> list[DictConfig]:
 
 
 def _checked(composed: DictConfig, folders: Sequence[Path]) -> Config:
-    raw: Any = OmegaConf.to_container(composed, resolve=True)
+    try:
+        raw: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+    except OmegaConfBaseException as error:
+        raise ConfigError(SENSELESS, [_one_line(error)]) from None
     raw.pop("hydra", None)
     return checking.load(raw, folders)
+
+
+def _lost(overrides: Sequence[Override], configs: Sequence[Config]) -> Iterator[str]:
+    """A file that was chosen and describes nothing would make its cells vanish without a word."""
+    for override in overrides:
+        if (axis := override.key_or_group) not in AXES:
+            continue
+        for name in _names(override.value()):
+            if configs and not any(name in getattr(config, axis) for config in configs):
+                yield (
+                    f"{axis}/{name}.yaml does not describe {axis}.{name}: it is empty, "
+                    f"or lacks the line `# @package {axis}.{name}`"
+                )
 
 
 @contextlib.contextmanager
@@ -149,5 +167,8 @@ def _names(value: Any) -> list[str]:
             return [str(value)]
 
 
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())
+def _one_line(error: BaseException) -> str:
+    """Hydra wraps some errors in one that says nothing."""
+    said = " ".join(str(error).split())
+    cause = error.__cause__
+    return said or (_one_line(cause) if cause else type(error).__name__)

@@ -1,10 +1,20 @@
 """What conf/ may say: the keys of each group, their types and defaults."""
 
 from dataclasses import dataclass, field
+from datetime import date
 from enum import StrEnum
-from typing import Any, ClassVar, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
+
+import pydantic
 
 from jobs.contract import STRICT, Check, EngineMode, Isolation, Phase
+
+Name = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+"""A part of a cell's id, or of a run directory's name."""
+
+Text = Annotated[str, pydantic.Field(min_length=1)]
+Count = Annotated[int, pydantic.Field(ge=1)]
+Amount = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
 
 Vendor = Literal["cpu", "nvidia", "amd"]
 Runner = Literal["V1", "V2"]
@@ -49,7 +59,7 @@ class Hardware:
     arch: str | None = None
     """Compute capability or gfx arch: sm_90, gfx942."""
 
-    memory_gib: float | None = None
+    memory_gib: Amount | None = None
     """Memory of one device."""
 
     ray_accelerator: str | None = None
@@ -64,10 +74,10 @@ class Hardware:
 class Model:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
-    path: str
+    path: Text
     """A hub id, a folder, or `shipped:NAME` for a configuration in jobs/models."""
 
-    devices: int = 1
+    devices: Count = 1
     dtype: str | None = None
     moe: bool = False
     speculative: dict[str, Any] | None = None
@@ -77,7 +87,7 @@ class Model:
     """Further keyword arguments of `vllm.LLM`."""
 
     env: dict[str, str] = field(default_factory=dict)
-    memory_gib: float = 2.0
+    memory_gib: Amount = 2.0
     """Host memory that one cell of it needs."""
 
 
@@ -99,7 +109,7 @@ class Backend:
     target: Asked = Asked()
     draft: Asked = Asked()
     runner: Runner | None = None
-    block_size: int | None = None
+    block_size: Count | None = None
     vendors: tuple[Vendor, ...] = get_args(Vendor)
     """Where it makes sense to ask this at all."""
 
@@ -167,7 +177,7 @@ class ExpectationRule:
 class Suite:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
-    name: str
+    name: Name
     select: tuple[str, ...] = ("*",)
     exclude: tuple[str, ...] = ()
     constraints: tuple[Constraint, ...] = ()
@@ -187,8 +197,8 @@ class Waiver:
     reason: str
     owner: str
     link: str | None = None
-    expires: str | None = None
-    """A date, such as 2027-06-30; None where a released version can't change any more."""
+    expires: date | None = None
+    """Its last day, such as 2027-06-30; None where a release can't change any more."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -202,10 +212,10 @@ class Gate:
 class ClusterChoice:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
-    address: str | None = None
+    address: Text | None = None
     """A running Ray cluster; None starts one on this machine for the run."""
 
-    cells_at_once: int | None = None
+    cells_at_once: Count | None = None
     """At most this many on this machine; None: as many as cores and memory carry."""
 
 
@@ -213,25 +223,25 @@ class ClusterChoice:
 class Config:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
-    hardware: dict[str, Hardware]
-    model: dict[str, Model]
-    backend: dict[str, Backend]
-    build: dict[str, Build]
+    hardware: dict[Name, Hardware]
+    model: dict[Name, Model]
+    backend: dict[Name, Backend]
+    build: dict[Name, Build]
     """Each axis by name: the name of the file in conf/ that describes the entry."""
 
     suite: Suite
     gate: Gate
     engine_mode: EngineMode
     isolation: Isolation
-    deadline_s: float
-    attempts: int
+    deadline_s: Amount
+    attempts: Count
     """How often a cell is tried at most when its failure may not be its own."""
 
     cluster: ClusterChoice
-    runs: str
+    runs: Text
     """Folder that run directories go to."""
 
     resume: bool
     """Whether an interrupted run of the very same cells goes on; otherwise a new one starts."""
 
-    cache: str
+    cache: Text

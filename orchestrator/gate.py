@@ -91,7 +91,7 @@ def _fitting(gate: Gate, blocker: Blocker) -> Iterator[Waiver]:
 
 
 def _expired(waiver: Waiver, today: date) -> bool:
-    return waiver.expires is not None and date.fromisoformat(waiver.expires) < today
+    return waiver.expires is not None and waiver.expires < today
 
 
 def _listed(blockers: tuple[Blocker, ...]) -> str:

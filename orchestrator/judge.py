@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, ClassVar
 
 from jobs.contract import STRICT, Attempt, ProvisionedBuild
@@ -39,7 +40,7 @@ def not_run(reason: str) -> Judgement:
 
 
 def judge(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> Judgement:
-    category = _proof_failure(build, attempt) or classify(attempt)
+    category = _fault_of_build(build, attempt) or classify(attempt)
     outcome = _outcome(category)
     requests = became_of_requests(cell, attempt.report, category, build.vllm_version)
     reasons = [
@@ -58,12 +59,24 @@ def judge(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> Judgement:
     )
 
 
-def _proof_failure(build: ProvisionedBuild, attempt: Attempt) -> str | None:
-    """A patched build counts only if its files are the ones that the engine imported."""
+_CARELESS = ("SyntaxError", "IndentationError", "NameError", "ImportError", "ModuleNotFoundError")
+
+
+def _fault_of_build(build: ProvisionedBuild, attempt: Attempt) -> str | None:
+    """A patched build counts only if its files are what was imported, and are sound Python."""
     report = attempt.report
-    if report is None or report.vllm_path is None or report.sources == build.sources:
+    if report is None or report.vllm_path is None:
         return None
-    return "build_mismatch"
+    if report.sources != build.sources:
+        return "build_mismatch"
+    if report.failure is not None and report.failure.root.type.endswith(_CARELESS):
+        root = report.failure.root
+        if any(
+            f"{file}:" in (root.where or "") or Path(file).name in root.message
+            for file in build.sources
+        ):
+            return "build_broken"
+    return None
 
 
 def _outcome(category: str | None) -> Outcome:
@@ -120,4 +133,5 @@ def one_line_cause(attempt: Attempt, limit: int = 200) -> str:
         return f"{failure.root.type.rsplit('.', 1)[-1]}: {text}"[:limit]
     if attempt.exit.signal is not None:
         return f"ended by signal {attempt.exit.signal}"
-    return f"exit code {attempt.exit.code}" if attempt.exit.code else ""
+    last_words = " ".join(attempt.log_tail.rsplit("\n", 1)[-1].split())
+    return f"exit code {attempt.exit.code}: {last_words}"[:limit] if attempt.exit.code else ""

@@ -5,6 +5,7 @@ import json
 import logging
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ from orchestrator.records import read_attempt, read_build
 
 MEMORY_OF_A_CELL_GIB = 3.0
 POLL_S = 0.5
+REACH_S = 5.0
 
 
 class RayCluster:
@@ -36,7 +38,7 @@ class RayCluster:
         try:
             _connect(choice) if choice.address else _start(choice)
             signal.signal(signal.SIGTERM, on_terminate)
-        except (ConnectionError, RuntimeError, ValueError, TimeoutError) as error:
+        except (OSError, RuntimeError, ValueError, ImportError) as error:
             where = choice.address or "this machine"
             raise ClusterError(f"Ray on {where} can't be reached or started: {error}") from error
 
@@ -108,11 +110,19 @@ def _start(choice: ClusterChoice) -> None:
 
 
 def _connect(choice: ClusterChoice) -> None:
+    _check_reachable(str(choice.address))
     ray.init(
         address=choice.address,
         log_to_driver=False,
         logging_level=logging.ERROR,
     )
+
+
+def _check_reachable(address: str) -> None:
+    """Ray would try for minutes. Addresses that are no HOST:PORT are Ray's to understand."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=REACH_S).close()
 
 
 def _node(raw: dict[str, Any]) -> Node:

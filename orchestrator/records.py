@@ -6,15 +6,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import pydantic
 
 from jobs.contract import STRICT, Attempt, ProvisionedBuild
 from orchestrator.errors import ClusterError
 from orchestrator.judge import Judgement, Verdict
-
-RECORD_VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,7 +32,7 @@ class Record:
     """Why earlier attempts of this run did not count, in order."""
 
     judgement: Judgement
-    record_version: int = RECORD_VERSION
+    record_version: Literal[1] = 1
 
     @property
     def verdict(self) -> Verdict:
@@ -87,9 +85,11 @@ class RecordFile:
 
     def __iter__(self) -> Iterator[Record]:
         """Every whole line. A torn last line (a writer was killed) was never a record."""
-        if not self.path.exists():
-            return
-        for line in self.path.read_bytes().split(b"\n")[:-1]:
+        try:
+            text = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise ClusterError(f"{self.path} can't be read: {error.strerror}") from error
+        for line in text.split(b"\n")[:-1]:
             try:
                 yield _adapter.validate_json(line)
             except pydantic.ValidationError as invalid:

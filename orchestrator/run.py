@@ -85,6 +85,7 @@ def conclude(run: RunDirectory) -> Result:
 
 def cells_of(configs: Sequence[Config]) -> tuple[Cell, ...]:
     """Every cell of every job. Raises NothingToRunError if that is none."""
+    _common(configs)
     specs = [build_specs(config) for config in configs]
     if cells := merge([expand(*job) for job in zip(configs, specs, strict=True)]):
         return cells

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import filelock
 import pydantic
@@ -19,8 +19,6 @@ from orchestrator.config import Gate
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.judge import Verdict
 from orchestrator.records import RecordFile
-
-RUN_VERSION = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,7 +33,7 @@ class Asked:
 
     gate: Gate
     cells: tuple[Cell, ...]
-    run_version: int = RUN_VERSION
+    run_version: Literal[1] = 1
 
 
 _adapter = pydantic.TypeAdapter(Asked)
@@ -49,7 +47,14 @@ class RunDirectory:
         self._lock = filelock.FileLock(path / "run.lock")
 
     def asked(self) -> Asked:
-        return _adapter.validate_json((self.path / "run.json").read_bytes())
+        file = self.path / "run.json"
+        try:
+            return _adapter.validate_json(file.read_bytes())
+        except (OSError, pydantic.ValidationError) as error:
+            raise ClusterError(
+                f"{file} can't be read, or another version of vllm-matrix wrote it: "
+                f"{' '.join(str(error).split())[:200]}"
+            ) from None
 
     def write(self, name: str, text: str) -> None:
         """Write *name* so that a reader sees all of it or none."""
@@ -62,12 +67,19 @@ class RunDirectory:
                 temporary.unlink()
             raise ClusterError(f"{self.path / name} can't be written: {error.strerror}") from error
 
+    def note(self, asked: Asked) -> None:
+        self.write("run.json", json.dumps(_adapter.dump_python(asked, mode="json"), indent=1))
+
     def unfinished(self) -> bool:
         """Whether any cell still lacks a verdict."""
         verdicts = {record.cell_id: record.verdict for record in self.records}
         return any(
             verdicts.get(cell.id, Verdict.NOT_RUN) is Verdict.NOT_RUN for cell in self.asked().cells
         )
+
+    def is_blank(self) -> bool:
+        """Whether no cell was even tried."""
+        return not self.cells.exists() and not self.records.path.exists()
 
     def claim(self) -> bool:
         """Take this directory for the life of the process; False if another run has it."""
@@ -90,13 +102,13 @@ def claimed(
 
     The newest run of the suite that asked for the very same cells and has cells
     without a verdict is resumed; otherwise there is a new `<date>-<suite>[-n]`,
-    which a mistake of the user's leaves no trace of.
+    of which nothing stays when the run ends before its first cell is tried.
     """
     run, resumed = _start(runs, asked, today, resume=resume)
     try:
         yield run, resumed
-    except ConfigError:
-        if not resumed:
+    except (ConfigError, ClusterError):
+        if not resumed and run.is_blank():
             shutil.rmtree(run.path, ignore_errors=True)
         raise
     finally:
@@ -130,8 +142,10 @@ def _resumable(runs: Path, asked: Asked) -> tuple[RunDirectory, bool] | None:
     for path in newest_first(runs, asked.suite):
         run = RunDirectory(path)
         if run.claim():
-            with contextlib.suppress(pydantic.ValidationError, ClusterError):
+            with contextlib.suppress(ClusterError):
                 if run.asked().cells == asked.cells and run.unfinished():
+                    # The gate may be another one than last time.
+                    run.note(asked)
                     return run, True
             run.release()
     return None
@@ -149,7 +163,7 @@ def _new(runs: Path, asked: Asked, today: date) -> tuple[RunDirectory, bool]:
 def _filled(run: RunDirectory, asked: Asked) -> RunDirectory:
     try:
         run.claim()
-        run.write("run.json", json.dumps(_adapter.dump_python(asked, mode="json"), indent=1))
+        run.note(asked)
     except (OSError, ClusterError):
         shutil.rmtree(run.path, ignore_errors=True)
         raise

@@ -23,5 +23,5 @@ def main(words: Sequence[str]) -> int:
     result = reports.write_all(run)
     console.print()
     console.print(terminal.render(reports.document_of(run, result)))
-    console.print(f"{run.path}", style="dim", highlight=False)
+    console.print(str(run.path), style="dim", highlight=False, markup=False)
     return SHIPS if result.decision.ships else BLOCKED

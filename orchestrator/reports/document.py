@@ -7,7 +7,15 @@ from typing import Any, Literal
 
 import pydantic
 
-from jobs.contract import AttentionGroup, BuildSpec, EngineMode, Isolation, MoeGroup, Rejection
+from jobs.contract import (
+    Attempt,
+    AttentionGroup,
+    BuildSpec,
+    EngineMode,
+    Isolation,
+    MoeGroup,
+    Rejection,
+)
 from orchestrator.cells import Cell
 from orchestrator.classify import taxonomy
 from orchestrator.config import RequestVerdict
@@ -136,7 +144,7 @@ def build(run: str, suite: str, matrix: Matrix, decision: Decision) -> Document:
             blockers=tuple(blocker.cell_id for blocker in decision.blockers),
             waived=tuple(each.cell_id for each in decision.waived),
         ),
-        cells=tuple(_row(matrix, cell, run, waived=cell.id in waived) for cell in matrix.cells),
+        cells=tuple(_row(matrix, cell, waived=cell.id in waived) for cell in matrix.cells),
     )
 
 
@@ -149,7 +157,7 @@ def schema() -> dict[str, Any]:
     return _adapter.json_schema(mode="serialization")
 
 
-def _row(matrix: Matrix, cell: Cell, run: str, *, waived: bool) -> CellRow:
+def _row(matrix: Matrix, cell: Cell, *, waived: bool) -> CellRow:
     record = matrix.record(cell)
     row = CellRow(
         id=cell.id,
@@ -166,10 +174,10 @@ def _row(matrix: Matrix, cell: Cell, run: str, *, waived: bool) -> CellRow:
         requests=_requests(record),
         build=_build(cell, record),
     )
-    return row if record is None else _with_attempt(row, record, run)
+    return row if record is None else _with_attempt(row, record)
 
 
-def _with_attempt(row: CellRow, record: Record, run: str) -> CellRow:
+def _with_attempt(row: CellRow, record: Record) -> CellRow:
     """What the node and the probe saw, where there was an attempt."""
     attempt = record.attempt
     if attempt is None:
@@ -179,7 +187,7 @@ def _with_attempt(row: CellRow, record: Record, run: str) -> CellRow:
         seconds=round(attempt.seconds, 3),
         attempts=len(record.earlier) + 1,
         failure=_failure(record),
-        log=_inside(run, attempt.log),
+        log=_inside(attempt),
     )
     if (report := attempt.report) is None:
         return row
@@ -204,10 +212,10 @@ def _with_attempt(row: CellRow, record: Record, run: str) -> CellRow:
     )
 
 
-def _inside(run: str, path: str) -> str:
-    """Relative to the run directory where it lies inside, so that a report can travel."""
-    folder = Path(run).resolve()
-    return str(Path(path).relative_to(folder)) if Path(path).is_relative_to(folder) else path
+def _inside(attempt: Attempt) -> str:
+    """Relative to the run directory where it lies in one, so that a run can be moved."""
+    inside = f"cells/{attempt.cell_id}/{attempt.number}/{Path(attempt.log).name}"
+    return inside if attempt.log.endswith(f"/{inside}") else attempt.log
 
 
 def _requests(record: Record | None) -> dict[str, RequestRow]:

@@ -42,7 +42,7 @@ def _table(title: str, rows: list[CellRow]) -> Table:
     grid.add_column("s", justify="right", no_wrap=True)
     for row in rows:
         grid.add_row(
-            f"{row.model} / {row.backend}",
+            escape(f"{row.model} / {row.backend}"),
             Text(wording.verdict(row), style=_style(row)),
             _coloured(wording.attention(row, "target")),
             _coloured(wording.attention(row, "draft")),

@@ -44,10 +44,11 @@ def test_every_unknown_choice_and_key_is_named_at_once() -> None:
         "hardware=[cpuu]", "model=[lama,llama]", "suite=dem", "deadlin_s=3", "attempts=0"
     ) == snapshot("""\
 the configuration does not make sense:
+  - attempts: Input should be greater than or equal to 1, but it is 0
+  - deadlin_s: there is no key "deadlin_s"; allowed: attempts, backend, build, cache, cluster, deadline_s, engine_mode, gate, hardware, isolation, model, resume, runs, suite. Did you mean "deadline_s"?
   - hardware: there is no conf/hardware/cpuu.yaml; allowed: cpu, h200, mi300x. Did you mean "cpu"?
   - model: there is no conf/model/lama.yaml; allowed: dsv3, dsv3_mtp, gemma3, glm4moe_mtp, llama, llama_draft, llama_eagle3, llama_eagle3_short, llama_ngram, mixtral. Did you mean "llama"?
-  - suite: there is no conf/suite/dem.yaml; allowed: demo, none. Did you mean "demo"?
-  - deadlin_s: there is no key "deadlin_s"; allowed: attempts, backend, build, cache, cluster, deadline_s, engine_mode, gate, hardware, isolation, model, resume, runs, suite. Did you mean "deadline_s"?\
+  - suite: there is no conf/suite/dem.yaml; allowed: demo, none. Did you mean "demo"?\
 """)
 
 
@@ -79,10 +80,10 @@ def test_a_build_needs_one_origin_and_patches_that_exist() -> None:
         "deadline_s=0",
     ).replace(str(CONF), "conf") == snapshot("""\
 the configuration does not make sense:
+  - deadline_s: Input should be greater than 0, but it is 0
   - conf/build/v0_32.yaml: build.v0_32: needs exactly one of release, wheel, interpreter, but has release and wheel
   - conf/build/v0_32.yaml: build.v0_32.patches: there is no file patches/nope.diff (looked in conf)
-  - conf/build/v0_32.yaml: build.v0_32.wheel: there is no /nowhere/vllm.whl
-  - deadline_s: must be more than 0 seconds, but it is 0\
+  - conf/build/v0_32.yaml: build.v0_32.wheel: there is no /nowhere/vllm.whl\
 """)
 
 
@@ -106,3 +107,46 @@ def test_a_folder_of_ones_own_adds_files_and_patches(tmp_path: Path) -> None:
 
     assert config.build["own"].patches == (str(tmp_path / "own.diff"),)
     assert build_specs(config)["own"].patches[0].text == "a patch"
+
+
+def test_what_only_shows_late_is_found_early_too() -> None:
+    waiver = "{cells: '*', category: nocat, reason: r, owner: o, expires: 2027-06-30}"
+
+    assert (
+        mistakes(*AXES, f"gate.waivers=[{waiver}]")
+        .splitlines()[1]
+        .startswith(
+            '  - gate.waivers.0.category: there is no category "nocat"; allowed: backend_unsupported'
+        )
+    )
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("deadline_s=nan", "deadline_s: Input should be a finite number"),
+        ("attempts=0", "attempts: Input should be greater than or equal to 1"),
+        ("cluster.cells_at_once=-3", "cluster.cells_at_once: Input should be greater"),
+        ("model.llama.devices=0", "conf/model/llama.yaml: model.llama.devices: Input should be"),
+        ("suite.name='../x'", "suite.name: String should match pattern"),
+        ("cluster.address=''", "cluster.address: String should have at least 1 character"),
+        ("model.llama.path=???", "Missing mandatory value: path full_key: model.llama.path"),
+        ("model.llama.path='${nope}'", "nope"),
+        (
+            "gate.waivers=[{cells: x, category: timeout, reason: r, owner: o, expires: '30.06.27'}]",
+            "gate.waivers.0.expires: Input should be a valid date",
+        ),
+    ],
+)
+def test_a_value_out_of_range_is_refused_before_anything_starts(word: str, message: str) -> None:
+    assert message in mistakes(*AXES, word)
+
+
+@pytest.mark.parametrize("text", ["", "path: x/y\n", b"path: \xff\n", "path: [\n"])
+def test_a_chosen_file_that_describes_nothing_is_named(tmp_path: Path, text: str | bytes) -> None:
+    """Or its cells would vanish from the matrix without a word."""
+    (tmp_path / "model").mkdir()
+    content = text.encode() if isinstance(text, str) else text
+    (tmp_path / "model" / "own.yaml").write_bytes(content)
+
+    assert mistakes(f"--config-dir={tmp_path}", *AXES, "model=[llama,own]")

@@ -20,9 +20,8 @@ def decision(record: Record | None, *waivers: Waiver) -> Decision:
     return decide(result, Gate(waivers=waivers), today=TODAY)
 
 
-def a_waiver(**more: str) -> Waiver:
-    given = {"cells": "cpu/*", "category": "timeout", "reason": "known", "owner": "me"}
-    return Waiver(**(given | more))
+def a_waiver(expires: date | None = None) -> Waiver:
+    return Waiver(cells="cpu/*", category="timeout", reason="known", owner="me", expires=expires)
 
 
 @pytest.mark.parametrize("verdict", [v for v in Verdict if v is not Verdict.PASSED])
@@ -58,7 +57,7 @@ def test_what_was_not_run_cannot_be_waived() -> None:
 
 
 def test_an_expired_waiver_blocks_again_and_is_named() -> None:
-    expired = a_waiver(expires="2026-12-01")
+    expired = a_waiver(expires=date(2026, 12, 1))
     decided = decision(a_record(verdict=Verdict.FAILED, category="timeout"), expired)
 
     assert not decided.ships
@@ -66,6 +65,6 @@ def test_an_expired_waiver_blocks_again_and_is_named() -> None:
 
 
 def test_a_waiver_holds_on_its_last_day() -> None:
-    waiver = a_waiver(expires="2026-12-02")
+    waiver = a_waiver(expires=TODAY)
 
     assert decision(a_record(verdict=Verdict.FAILED, category="timeout"), waiver).ships

@@ -6,12 +6,13 @@ import pytest
 
 from jobs.contract import Exit, Phase
 from orchestrator.config import Asked, Expectation, RequestVerdict
-from orchestrator.judge import Judgement, Verdict, judge
+from orchestrator.judge import Judgement, Verdict, judge, one_line_cause
 from tests.builders import (
     EAGLE3,
     a_build,
     a_cell,
     a_failed_report,
+    a_failure,
     a_report,
     an_attempt,
     groups,
@@ -179,3 +180,26 @@ def test_a_draft_that_has_no_layers_asks_and_gets_nothing() -> None:
 
     assert "draft.attention_backend" not in judgement.requests
     assert judgement.verdict is Verdict.PASSED
+
+
+def test_a_slip_in_a_patch_is_the_patchs_fault_not_vllms() -> None:
+    build = a_build(sources={"vllm/v1/sample/sampler.py": "a"})
+    failure = a_failure("invalid syntax (sampler.py, line 3)", type_="builtins.SyntaxError")
+    report = a_report(ready=False, failure=failure, sources=dict(build.sources))
+
+    assert judge(a_cell(), build, an_attempt(report)).category == "build_broken"
+
+
+def test_a_refusal_that_a_patch_raises_is_a_refusal() -> None:
+    build = a_build(sources={"vllm/x.py": "a"})
+    failure = a_failure("Attention backend X was requested, but the CPU platform cannot use it")
+    report = a_report(ready=False, failure=failure, sources=dict(build.sources))
+
+    assert judge(a_cell(), build, an_attempt(report)).category == "backend_unsupported"
+
+
+def test_a_probe_that_left_no_report_is_explained_by_its_last_words() -> None:
+    tail = "Traceback ...\nRuntimeError: boom at import"
+    attempt = an_attempt(None, exit=Exit(code=1), phase=Phase.IMPORT, log_tail=tail)
+
+    assert one_line_cause(attempt) == "exit code 1: RuntimeError: boom at import"

@@ -1,5 +1,6 @@
 """Which directory a run gets, and when an earlier run goes on."""
 
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from orchestrator import run_directory
 from orchestrator.cells import Cell
-from orchestrator.config import Gate
+from orchestrator.config import Gate, Waiver
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.judge import Verdict
 from orchestrator.run_directory import Asked, claimed, find
@@ -108,3 +109,27 @@ def test_a_run_that_does_not_exist_is_said_with_those_that_do(tmp_path: Path) ->
 
     with pytest.raises(ConfigError, match=r"there is no run nope; .*: 2026-12-02-demo"):
         run_directory.find("nope", tmp_path)
+
+
+def test_a_run_that_goes_on_is_judged_by_the_gate_of_today(tmp_path: Path) -> None:
+    """Yesterday's waivers must not let today's release ship."""
+    waiver = Waiver(cells="*", category="timeout", reason="known", owner="me")
+    lenient = replace(asked(), gate=Gate(waivers=(waiver,)))
+    with claimed(tmp_path, lenient, today=DAY):
+        pass
+
+    with claimed(tmp_path, asked(), today=DAY) as (run, resumed):
+        assert resumed
+        assert run.asked().gate == Gate()
+
+
+@pytest.mark.parametrize("text", ["", "{", '{"run_version": 99}'])
+def test_a_damaged_run_is_said_in_a_sentence(tmp_path: Path, text: str) -> None:
+    with claimed(tmp_path, asked(), today=DAY) as (run, _):
+        pass
+    (run.path / "run.json").write_text(text)
+
+    with pytest.raises(ClusterError, match="another version of vllm-matrix"):
+        run.asked()
+    with claimed(tmp_path, asked(), today=DAY) as (_, resumed):
+        assert not resumed

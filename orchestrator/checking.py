@@ -132,7 +132,9 @@ def _inside(place: dict[str, Any], part: str) -> dict[str, Any]:
         found: dict[str, Any] = properties[part]
         return found
     by_pattern = [*place.get("patternProperties", {}).values()]
-    items: Any = place.get("items") or place.get("additionalProperties") or next(iter(by_pattern), {})
+    items: Any = (
+        place.get("items") or place.get("additionalProperties") or next(iter(by_pattern), {})
+    )
     return items if isinstance(items, dict) else {}
 
 

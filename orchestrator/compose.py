@@ -73,19 +73,19 @@ def _composed(words: Sequence[str]) -> list[DictConfig]:
 
 
 def _checked(composed: DictConfig, folders: Sequence[Path]) -> Config:
+    ours = OmegaConf.masked_copy(composed, [str(key) for key in composed if key != "hydra"])
     try:
-        raw: Any = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+        raw: Any = OmegaConf.to_container(ours, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         raise ConfigError(SENSELESS, [_one_line(error)]) from None
-    raw.pop("hydra", None)
     return checking.load(raw, folders)
 
 
 def _lost(overrides: Sequence[Override], configs: Sequence[Config]) -> Iterator[str]:
     """A file that was chosen and describes nothing would make its cells vanish without a word."""
-    for override in overrides:
-        if (axis := override.key_or_group) not in AXES:
-            continue
+    # The last word on an axis counts.
+    choices = {each.key_or_group: each for each in overrides if each.key_or_group in AXES}
+    for axis, override in choices.items():
         for name in _names(override.value()):
             if configs and not any(name in getattr(config, axis) for config in configs):
                 yield (

@@ -29,6 +29,8 @@ from orchestrator.schedule import Places, Schedule
 StartCluster = Callable[[ClusterChoice], Cluster]
 
 STOPPED = 130
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, a polite kill, and a terminal that was closed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -145,8 +147,8 @@ def _as_yaml(configs: Sequence[Config]) -> str:
 
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
-    """The first Ctrl-C or SIGTERM ends the run in good order, a second one at once."""
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    """The first of these signals ends the run in good order, a second one at once."""
+    before = {number: signal.getsignal(number) for number in STOPPING}
     came: list[signal.Signals] = []
 
     def stop(number: int, _: FrameType | None) -> None:

@@ -54,14 +54,16 @@ def test_a_cell_that_hangs_is_ended_at_its_deadline_with_its_stacks(drive: Start
     assert driver.gone()
 
 
-def test_ctrl_c_keeps_what_finished_and_the_same_command_goes_on(
-    drive: StartDriver, tmp_path: Path
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
+def test_a_stopped_run_keeps_what_finished_and_the_same_command_goes_on(
+    drive: StartDriver, tmp_path: Path, number: signal.Signals
 ) -> None:
+    """Ctrl-C, or a terminal that was closed."""
     words = (*HANGING, "deadline_s=15")
     driver = drive(*words)
     one_passed_and_one_hangs(driver)
 
-    driver.process.send_signal(signal.SIGINT)
+    driver.process.send_signal(number)
 
     assert driver.wait() == 130
     assert driver.gone()

@@ -2,7 +2,7 @@
 
 from rich.console import Console
 
-LOG_WIDTH = 140
+LOG_WIDTH = 160
 
 
 def screen() -> Console:

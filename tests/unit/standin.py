@@ -125,7 +125,7 @@ def _packed(request: CellRequest) -> str:
     return pickle.dumps((request, PLACEMENT)).hex()
 
 
-def eventually(holds: Callable[[], bool], within_s: float = 10.0) -> bool:
+def eventually(holds: Callable[[], bool], within_s: float = 30.0) -> bool:
     until = time.monotonic() + within_s
     while not holds():
         if time.monotonic() > until:

@@ -104,6 +104,15 @@ def test_a_killed_caller_takes_its_cell_along(tmp_path: Path, isolation: Isolati
         assert runs(host)
 
 
+@pytest.fixture
+def heeds_interrupts() -> Iterator[None]:
+    """Also where the tests run in the background of a shell, which has SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("heeds_interrupts")
 def test_a_cancelled_caller_takes_its_cell_along(tmp_path: Path) -> None:
     request = a_request(tmp_path, HANG)
     pids: list[int] = []

@@ -34,9 +34,19 @@ def _seen(error: BaseException) -> ExceptionSeen:
     kind = type(error)
     return ExceptionSeen(
         type=f"{kind.__module__}.{kind.__qualname__}",
-        message=str(error)[:LONGEST_MESSAGE],
+        message=_message(error),
         where=_where(error),
     )
+
+
+def _message(error: BaseException) -> str:
+    """Text that every encoding can carry, whatever the exception makes of itself."""
+    try:
+        text = str(error)
+    # An exception of somebody else's: its own text may fail in any way.
+    except BaseException as failed:  # noqa: BLE001
+        return f"(its message can't be read: {type(failed).__name__})"
+    return text[:LONGEST_MESSAGE].encode("utf-8", "backslashreplace").decode()
 
 
 def _where(error: BaseException) -> str | None:

@@ -19,13 +19,15 @@ import ctypes
 import gc
 import json
 import os
+import select
 import selectors
+import signal
 import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
@@ -160,7 +162,8 @@ def main() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
     from jobs.probe import cell
 
-    cell.preload()
+    with _gone_with(watched_fd):
+        cell.preload()
     gc.collect()
     # What the collector never looks at is never written to, and stays shared with the cells.
     gc.freeze()
@@ -210,6 +213,23 @@ def _watch(pid: int, started: int) -> int:
     if processes.identify(pid) != processes.Process(pid=pid, started=started):
         raise ProcessLookupError(f"process {pid}, which the host serves, is gone")
     return descriptor
+
+
+@contextmanager
+def _gone_with(watched_fd: int) -> Iterator[None]:
+    """Importing takes long, and may hang: until the host serves, a timer looks after it."""
+
+    def look(_: int, __: object) -> None:
+        if select.select([watched_fd], [], [], 0)[0]:
+            os._exit(1)
+
+    before = signal.signal(signal.SIGALRM, look)
+    signal.setitimer(signal.ITIMER_REAL, TICK_S, TICK_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def _listen(path: Path) -> socket.socket:

@@ -70,3 +70,12 @@ def test_the_functions_of_the_whole_chain_are_known() -> None:
     passed = exceptions.functions(raised_by(wrap_on_purpose))
 
     assert passed[-2:] == ("wrap_on_purpose", "refuse")
+
+
+def test_a_message_that_no_encoding_carries_or_that_fails_is_still_told() -> None:
+    class Mute(Exception):  # noqa: N818
+        def __str__(self) -> str:
+            raise RuntimeError
+
+    assert exceptions.chain(ValueError("\ud800"))[0].message == "\\ud800"
+    assert "can't be read: RuntimeError" in exceptions.chain(Mute())[0].message

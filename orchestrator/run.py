@@ -28,7 +28,6 @@ from orchestrator.schedule import Places, Schedule
 
 StartCluster = Callable[[ClusterChoice], Cluster]
 
-STOPPED = 130
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, a polite kill, and a terminal that was closed."""
 
@@ -153,7 +152,7 @@ def _stoppable() -> Iterator[None]:
 
     def stop(number: int, _: FrameType | None) -> None:
         if came:
-            os._exit(STOPPED)
+            os._exit(StoppedError.exit_code)
         came.append(signal.Signals(number))
         # The one exception that Ray lets through its own waiting.
         raise KeyboardInterrupt

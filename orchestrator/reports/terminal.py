@@ -8,10 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from orchestrator.judge import Verdict
+from orchestrator.progress import STYLES
 from orchestrator.reports import wording
 from orchestrator.reports.document import CellRow, Document
-
-STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "red", Verdict.NOT_RUN: "yellow"}
 
 
 def render(report: Document) -> Group:

@@ -16,6 +16,9 @@ from typing import Any
 HANG = Path(__file__).parent / "hang-in-load.diff"
 TOKEN = "MATRIX_TEST_RUN"
 POLL_S = 0.1
+GONE_S = 20
+SLOW_TO_GO = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
+"""Ray's own, which look for a killed driver's cluster for another minute, and then go."""
 
 
 @dataclass
@@ -83,12 +86,12 @@ class Driver:
         self.until(look, f"no probe in {phase}")
         return found[0]
 
-    def gone(self) -> bool:
-        """Whether nothing of it is left. A process may take a moment to go."""
-        end = time.monotonic() + 20
-        while self.processes() and time.monotonic() < end:
+    def left(self) -> list[str]:
+        """Commands of what it started and is still there. A process may take a moment to go."""
+        end = time.monotonic() + GONE_S
+        while (left := self._left()) and time.monotonic() < end:
             time.sleep(POLL_S)
-        return not self.processes()
+        return left
 
     def kill_all(self) -> None:
         for pid in [self.process.pid, *self.processes()]:
@@ -100,6 +103,10 @@ class Driver:
         [file] = self.folder.glob("runs/*/records.jsonl")
         lines = file.read_text().splitlines()
         return {record["cell_id"]: record for record in map(json.loads, lines)}
+
+    def _left(self) -> list[str]:
+        commands = map(_command, self.processes())
+        return [command for command in commands if not command.startswith(SLOW_TO_GO)]
 
     def _living_probes(self, workdir: Path) -> list[int]:
         return [pid for pid in self.processes() if _folder(pid) == workdir.resolve()]

@@ -51,7 +51,7 @@ def test_a_cell_that_hangs_is_ended_at_its_deadline_with_its_stacks(drive: Start
     record = driver.records()[HUNG]
     assert record["attempt"]["phase"] == "load"
     assert "load_model" in Path(record["attempt"]["log"]).read_text()
-    assert driver.gone()
+    assert driver.left() == []
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
@@ -66,7 +66,7 @@ def test_a_stopped_run_keeps_what_finished_and_the_same_command_goes_on(
     driver.process.send_signal(number)
 
     assert driver.wait() == 130
-    assert driver.gone()
+    assert driver.left() == []
     assert [*driver.records()] == [GOOD]
     assert "the same command goes on" in driver.output
 
@@ -87,7 +87,7 @@ def test_a_killed_driver_takes_everything_along_and_the_same_command_goes_on(
     driver.process.kill()
     driver.wait()
 
-    assert driver.gone()
+    assert driver.left() == []
     assert [*driver.records()] == [GOOD]
 
     again = drive(*words)
@@ -107,7 +107,7 @@ def test_a_killed_probe_is_tried_once_more_and_is_then_a_failure(drive: StartDri
     assert driver.wait() == 1
     assert verdict(driver, HUNG) == ("failed", "worker_killed")
     assert driver.records()[HUNG]["earlier"] == ["worker_killed: ended by signal 9"]
-    assert driver.gone()
+    assert driver.left() == []
 
 
 def test_a_killed_ray_worker_takes_its_probe_along_and_the_cell_is_tried_again(
@@ -124,7 +124,7 @@ def test_a_killed_ray_worker_takes_its_probe_along_and_the_cell_is_tried_again(
     assert driver.wait() == 1
     assert verdict(driver, HUNG) == ("failed", "timeout")
     assert len(driver.records()[HUNG]["earlier"]) == 1
-    assert driver.gone()
+    assert driver.left() == []
 
 
 def test_a_stopped_probe_is_ended_at_its_deadline(drive: StartDriver) -> None:
@@ -133,7 +133,7 @@ def test_a_stopped_probe_is_ended_at_its_deadline(drive: StartDriver) -> None:
 
     assert driver.wait() == 1
     assert verdict(driver, HUNG) == ("failed", "timeout")
-    assert driver.gone()
+    assert driver.left() == []
 
 
 def test_two_runs_at_once_share_builds_and_nothing_else(drive: StartDriver, tmp_path: Path) -> None:
@@ -141,8 +141,8 @@ def test_two_runs_at_once_share_builds_and_nothing_else(drive: StartDriver, tmp_
 
     assert (one.wait(), other.wait()) == (0, 0)
     assert len([*tmp_path.glob("runs/*/records.jsonl")]) == 2
-    assert one.gone()
-    assert other.gone()
+    assert one.left() == []
+    assert other.left() == []
 
 
 def in_a_small_file_system(folder: Path, kib: int) -> tuple[str, ...]:
@@ -160,7 +160,7 @@ def test_a_run_on_a_full_disk_says_so_and_stops(drive: StartDriver, tmp_path: Pa
     assert "error: " in driver.output
     assert "No space left" in driver.output
     assert "Traceback" not in driver.output
-    assert driver.gone()
+    assert driver.left() == []
 
 
 def test_a_read_only_run_directory_is_said_before_anything_starts(

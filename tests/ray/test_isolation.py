@@ -15,7 +15,7 @@ def test_cold_cells_come_to_the_same_verdicts_as_warm_ones(drive: StartDriver) -
         driver = drive("suite=demo", f"isolation={isolation}", "resume=false")
         driver.patience_s = 1500
         assert driver.wait() == 0
-        assert driver.gone()
+        assert driver.left() == []
         newest = max(driver.folder.glob("runs/*"), key=lambda run: run.stat().st_mtime)
         report = json.loads((newest / "summary.json").read_text())
         answers[isolation] = {

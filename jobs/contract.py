@@ -58,6 +58,85 @@ class Phase(StrEnum):
     TEARDOWN = "teardown"
 
 
+# -- emulation ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Card:
+    """An accelerator as vLLM can ask about it: all that an emulated one consists of."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    name: str
+    """As conf/hardware has it: h100, mi300x."""
+
+    vendor: str
+    product: str
+    """As the driver reports it: NVIDIA H100 80GB HBM3."""
+
+    arch: str
+    """sm_90, gfx942."""
+
+    memory_bytes: int
+    compute_units: int
+    """Streaming multiprocessors, or AMD's compute units."""
+
+    shared_memory_bytes: int
+    """Per block at most (opt-in); on AMD the local data share of a work group."""
+
+    pci_device: str | None = None
+    """PCI device id, such as 0x74a1, by which vLLM knows AMD's cards."""
+
+    devices: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PackageSet:
+    """The optional packages beside vLLM, which decide what its selectors find."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    name: str
+    """Of the image that it is modelled on: vllm-openai, vllm-rocm."""
+
+    installed: tuple[str, ...] = ()
+    """Requirements that are really installed, without their own dependencies."""
+
+    assumed: tuple[str, ...] = ()
+    """Modules that the image has and that are only pretended here: flashinfer_cubin, aiter."""
+
+    source: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Emulation:
+    """What a host has to pretend, from before `import vllm` on."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    card: Card
+    packages: PackageSet
+    operators: str
+    """A JSON file: extension module (`vllm._C`) to the schemas of its operators."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Emulated:
+    """What was not real in a cell. It is in every report of an emulated one."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    card: Card
+    packages: PackageSet
+    stubs: tuple[str, ...]
+    """Modules and operators that exist only by name."""
+
+    replaced: tuple[str, ...]
+    """Functions of vLLM, torch and others that answer from the card's description."""
+
+    notes: tuple[str, ...] = ()
+
+
 # -- builds ---------------------------------------------------------------------------
 
 
@@ -108,6 +187,15 @@ class BuildSpec:
     exclude: tuple[str, ...] = ()
     """Dependencies of vLLM that are left out, by name."""
 
+    overrides: tuple[str, ...] = ()
+    """Requirements that count instead of vLLM's own, such as torch==2.13.0."""
+
+    engine_mode: EngineMode = EngineMode.REAL
+    """For emulated engines only the Python half of vLLM and its operators' schemas are kept."""
+
+    packages: dict[str, PackageSet] = field(default_factory=dict)
+    """By vendor; for emulated engines only."""
+
     patches: tuple[Patch, ...] = ()
 
 
@@ -138,6 +226,16 @@ class ProvisionedBuild:
     skipped: tuple[str, ...] = ()
     """Files of the patches outside `vllm/` (tests, docs), which no installed vLLM has."""
 
+    engine_mode: EngineMode = EngineMode.REAL
+    packages: dict[str, PackageSet] = field(default_factory=dict)
+    """By vendor, where engines are emulated."""
+
+    package_folders: dict[str, str] = field(default_factory=dict)
+    """By vendor: the folder that holds the set's installed packages."""
+
+    operators: str | None = None
+    """See `Emulation`."""
+
     seconds: float = 0.0
     reused: bool = False
     mib: int = 0
@@ -159,6 +257,9 @@ class ProbeRequest:
 
     sources: tuple[str, ...] = ()
     """Files relative to where vLLM is imported from (`vllm/...`), whose hash to report."""
+
+    card: Card | None = None
+    """The card to emulate; None where the engine is real."""
 
     contract_version: int = CONTRACT_VERSION
 
@@ -242,6 +343,24 @@ class Rejection:
     reasons: tuple[str, ...]
     said_by: str
     """`selection` (while starting), `validation` (asked afterwards) or `error` (the refusal)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Selection:
+    """One question to vLLM's attention selector, and its whole answer."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    asked: str | None
+    """The backend that was requested, if one was."""
+
+    question: dict[str, str]
+    """head_size, dtype, kv_cache_dtype, use_mla and so on, as text."""
+
+    accepted: tuple[str, ...]
+    """Backends that would serve, the most preferred first."""
+
+    rejected: tuple[Rejection, ...]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -342,6 +461,12 @@ class ProbeReport:
     draft_moe: tuple[MoeGroup, ...] = ()
     engine: Engine = Engine()
     rejections: tuple[Rejection, ...] = ()
+    selections: tuple[Selection, ...] = ()
+    """Every different question that the layers asked, with the selector's table."""
+
+    emulated: Emulated | None = None
+    """None: the engine was real."""
+
     tokens: tuple[int, ...] = ()
     """Ids that `check=generate` produced."""
 
@@ -424,5 +549,6 @@ def request_from_json(text: str) -> ProbeRequest:
         "check": Check(raw["check"]),
         "engine_mode": EngineMode(raw["engine_mode"]),
         "sources": tuple(raw["sources"]),
+        "card": None if raw["card"] is None else Card(**raw["card"]),
     }
     return ProbeRequest(**raw)

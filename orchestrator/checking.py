@@ -54,6 +54,9 @@ def build_specs(config: Config) -> dict[str, BuildSpec]:
             torch_backend=build.torch_backend,
             extra_requirements=build.extra_requirements,
             exclude=build.exclude,
+            overrides=build.overrides,
+            engine_mode=config.engine_mode,
+            packages={str(vendor): packages for vendor, packages in build.packages.items()},
             patches=tuple(
                 Patch(name=Path(patch).name, text=Path(patch).read_text(errors="replace"))
                 for patch in build.patches

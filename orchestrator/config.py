@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import pydantic
 
-from jobs.contract import STRICT, Check, EngineMode, Isolation, Phase
+from jobs.contract import STRICT, Check, EngineMode, Isolation, PackageSet, Phase
 
 Name = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 """A part of a cell's id, or of a run directory's name."""
@@ -61,6 +61,17 @@ class Hardware:
 
     memory_gib: Amount | None = None
     """Memory of one device."""
+
+    product: Text | None = None
+    """As the driver reports it; this and what follows is needed to emulate the card."""
+
+    compute_units: Count | None = None
+    """Streaming multiprocessors, or AMD's compute units."""
+
+    shared_memory_kib: Count | None = None
+    """Per block at most (opt-in); on AMD the local data share of a work group."""
+
+    pci_device: Text | None = None
 
     ray_accelerator: str | None = None
     """Ray's own name for the accelerator, where it has one."""
@@ -131,6 +142,8 @@ class Build:
     torch_backend: str = "auto"
     extra_requirements: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    packages: dict[Vendor, PackageSet] = field(default_factory=dict)
     patches: tuple[str, ...] = ()
 
 

@@ -1,8 +1,14 @@
-"""The files of one attempt of a cell: what the node writes, and reads of a probe's."""
+"""
+The files of one attempt of a cell: what the node writes, and reads of a probe's.
+
+An engine can do anything to them: put a pipe, a folder or gigabytes in their place.
+"""
 
 import json
 import os
+import stat
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +16,8 @@ from jobs.contract import Phase, ProbeRequest, to_json
 
 LOG_TAIL_CHARS = 4000
 BYTES_PER_CHAR = 4
+LARGEST_REPORT = 64 * 2**20
+"""Bytes. A report of thousands of layers has one or two million."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,23 +51,46 @@ class CellFiles:
 
     def read_report(self) -> dict[str, Any] | None:
         """As the probe wrote it: the orchestrator checks it. Raises ValueError if it is torn."""
-        if not self.report.exists():
+        try:
+            report = json.loads(_read(self.report))
+        except FileNotFoundError:
             return None
-        report = json.loads(self.report.read_bytes())
+        except RecursionError as error:
+            raise ValueError("it is nested too deeply") from error
         if not isinstance(report, dict):
             raise ValueError("it holds no JSON object")  # noqa: TRY004 - the text is wrong
         return report
 
     def read_phase(self) -> Phase:
         try:
-            return Phase(json.loads(self.phase.read_bytes())["phase"])
-        except (FileNotFoundError, ValueError, TypeError, KeyError):
+            return Phase(json.loads(_read(self.phase))["phase"])
+        except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
             return Phase.PREPARE
 
 
 def tail(path: Path) -> str:
     """The end of a log that may be larger than memory, and may hold anything."""
-    with path.open("rb") as log:
-        size = log.seek(0, os.SEEK_END)
-        log.seek(max(0, size - LOG_TAIL_CHARS * BYTES_PER_CHAR))
-        return log.read().decode(errors="replace")[-LOG_TAIL_CHARS:]
+    try:
+        with _opened(path) as log:
+            size = log.seek(0, os.SEEK_END)
+            log.seek(max(0, size - LOG_TAIL_CHARS * BYTES_PER_CHAR))
+            return log.read().decode(errors="replace")[-LOG_TAIL_CHARS:]
+    except (FileNotFoundError, ValueError) as error:
+        return f"the log can't be read: {error}"
+
+
+def _read(path: Path) -> bytes:
+    with _opened(path) as file:
+        content = file.read(LARGEST_REPORT + 1)
+    if len(content) > LARGEST_REPORT:
+        raise ValueError(f"it is larger than {LARGEST_REPORT >> 20} MiB")
+    return content
+
+
+def _opened(path: Path) -> BufferedReader:
+    """Raises ValueError if it is no file: opening a pipe would wait for somebody to write."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ValueError(f"{path.name} is no regular file")
+    return os.fdopen(descriptor, "rb")

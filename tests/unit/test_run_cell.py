@@ -129,6 +129,30 @@ def test_a_torn_report_is_none(tmp_path: Path, text: str) -> None:
     assert "report.json is not a report" in attempt["log_tail"]
 
 
+@pytest.mark.parametrize("make", ["os.mkfifo", "os.mkdir"])
+def test_what_is_no_file_in_place_of_report_phase_and_log_holds_nobody_up(
+    tmp_path: Path, make: str
+) -> None:
+    code = f"""
+        for name in ("report.json", "phase.json", "probe.log"):
+            (folder / name).unlink(missing_ok=True)
+            {make}(folder / name)
+    """
+
+    attempt = run(a_request(tmp_path, code))
+
+    assert (attempt["report"], attempt["phase"]) == (None, "prepare")
+    assert "report.json is no regular file" in attempt["log_tail"]
+    assert "probe.log is no regular file" in attempt["log_tail"]
+
+
+def test_a_report_that_is_nested_without_end_is_none(tmp_path: Path) -> None:
+    attempt = run(a_request(tmp_path, "(folder / 'report.json').write_text('[' * 200_000)"))
+
+    assert attempt["report"] is None
+    assert "nested too deeply" in attempt["log_tail"]
+
+
 def test_the_phase_is_the_last_that_the_probe_left_on_disk(tmp_path: Path) -> None:
     code = """
         (folder / "phase.json").write_text(json.dumps({"phase": "load", "at": 1.0}))

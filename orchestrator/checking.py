@@ -11,7 +11,7 @@ import pydantic
 
 from jobs.contract import BuildSpec, Patch
 from orchestrator.classify import taxonomy
-from orchestrator.config import Build, Config, Model
+from orchestrator.config import Build, Config, Model, Suite
 from orchestrator.errors import ConfigError
 
 Entry = TypeVar("Entry")
@@ -147,6 +147,8 @@ def _contradictions(raw: Mapping[str, Any], folders: Sequence[Path]) -> Iterator
         yield from _of_build(f"conf/build/{name}.yaml: build.{name}", build, folders)
     for name, model in _sound(pydantic.TypeAdapter(Model), raw.get("model")):
         yield from _of_model(f"conf/model/{name}.yaml: model.{name}", model)
+    for _, suite in _sound(pydantic.TypeAdapter(Suite), {"suite": raw.get("suite")}):
+        yield from _of_proof(suite, sorted(raw.get("build") or ()))
 
 
 def _sound(adapter: pydantic.TypeAdapter[Entry], entries: Any) -> Iterator[tuple[str, Entry]]:
@@ -187,6 +189,15 @@ def _of_build(place: str, build: Build, folders: Sequence[Path]) -> Iterator[str
     for origin in ("wheel", "interpreter", "checkout"):
         if (path := getattr(build, origin)) is not None and not Path(path).exists():
             yield f"{place}.{origin}: there is no {path}"
+
+
+def _of_proof(suite: Suite, builds: Sequence[str]) -> Iterator[str]:
+    for build in dict.fromkeys(suite.proof.builds if suite.proof else ()):
+        if build not in builds:
+            yield (
+                f"suite.proof: there is no build {build} among those chosen "
+                f"({', '.join(builds) or 'none'}).{nearest(build, builds)}"
+            )
 
 
 def _of_model(place: str, model: Model) -> Iterator[str]:

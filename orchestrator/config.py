@@ -187,6 +187,32 @@ class ExpectationRule:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Proof:
+    """Which builds show that a fix is one; a release that never failed proves nothing."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    claim: Text
+    """What is proven, in words."""
+
+    before: Name
+    after: Name
+    reverted: Name | None = None
+    """A build that takes the fix out again: it must fail as *before* does."""
+
+    attempts: tuple[Name, ...] = ()
+    """Other builds, such as a first attempt: compared with *after*, their failures named."""
+
+    cells: Text
+    """Glob of the cells whose expectation is the claim."""
+
+    @property
+    def builds(self) -> tuple[str, ...]:
+        reverted = () if self.reverted is None else (self.reverted,)
+        return (self.before, self.after, *reverted, *self.attempts)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Suite:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
@@ -197,6 +223,8 @@ class Suite:
     check: Check = Check.GENERATE
     expectations: tuple[ExpectationRule, ...] = ()
     """The last rule that matches a cell is its expectation."""
+
+    proof: Proof | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

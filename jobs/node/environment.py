@@ -5,14 +5,17 @@ A host has the part that counts while vLLM is imported; what can wait until afte
 fork is the cell's own, so that cells which differ only in that share a host.
 """
 
+import dataclasses
 import hashlib
+import json
 import os
 from contextlib import suppress
 from pathlib import Path
 
 import jobs
 from jobs import processes
-from jobs.contract import CellRequest
+from jobs.contract import CellRequest, Emulation, PackageSet
+from jobs.node.errors import NodeError
 from jobs.quiet import NO_USAGE_REPORTS
 
 DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
@@ -47,6 +50,7 @@ def of_host(request: CellRequest) -> dict[str, str]:
         **_caches(request),
         **asked,
         **NO_USAGE_REPORTS,
+        **_emulation(request),
         "PYTHONPATH": os.pathsep.join(_import_path(request)),
         processes.MARKER: "-" * processes.TOKEN_LENGTH,
     }
@@ -67,6 +71,21 @@ def _waits(name: str) -> bool:
     return name in DEVICE_VARIABLES or name.startswith(OURS)
 
 
+def _emulation(request: CellRequest) -> dict[str, str]:
+    """What the host has to pretend before it imports vLLM; see jobs.probe.emulation."""
+    card, build = request.probe.card, request.build
+    if card is None:
+        return {}
+    if build.operators is None:
+        raise NodeError(f"build {build.name} is none for emulated engines")
+    emulation = Emulation(
+        card=card,
+        packages=build.packages.get(card.vendor, PackageSet(name="none")),
+        operators=build.operators,
+    )
+    return {"MATRIX_EMULATION": json.dumps(dataclasses.asdict(emulation))}
+
+
 def _caches(request: CellRequest) -> dict[str, str]:
     """A build must not find what another one compiled."""
     root = Path(request.cache, "engines", request.build.digest)
@@ -81,7 +100,14 @@ def _caches(request: CellRequest) -> dict[str, str]:
 def _import_path(request: CellRequest) -> list[str]:
     package = Path(jobs.__file__ or "").parent
     interpreter = [str(package / "probe" / "site")] if _interprets_triton(request) else []
-    return [*interpreter, *request.build.path_entries, str(_folder_of(package, request))]
+    folders = [*request.build.path_entries, *_package_folder(request)]
+    return [*interpreter, *folders, str(_folder_of(package, request))]
+
+
+def _package_folder(request: CellRequest) -> list[str]:
+    """The optional packages for the emulated card's vendor."""
+    card, folders = request.probe.card, request.build.package_folders
+    return [folders[card.vendor]] if card is not None and card.vendor in folders else []
 
 
 def _interprets_triton(request: CellRequest) -> bool:

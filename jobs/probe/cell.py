@@ -1,5 +1,6 @@
 """One cell, in this process: start the engine, read it, let it generate, report."""
 
+import contextlib
 import dataclasses
 import multiprocessing
 import os
@@ -10,6 +11,7 @@ from typing import Any
 
 from jobs.contract import (
     Check,
+    EngineMode,
     Failure,
     Phase,
     ProbeReport,
@@ -29,6 +31,8 @@ from jobs.probe import (
     shipped,
     warming,
 )
+from jobs.probe.emulation import limits, loader
+from jobs.probe.emulation import start as emulation
 from jobs.probe.notes import Notes
 from jobs.probe.reading import extension, ranks
 from jobs.probe.reading.naming import follow
@@ -45,6 +49,9 @@ PATIENCE_S = 10
 def preload() -> None:
     """Import what cells need, without touching a device: whoever forks this process saves it."""
     environment.prepare()
+    # What goes wrong is for the cells to report.
+    with contextlib.suppress(Exception):
+        emulation.install()
     warming.import_everything()
 
 
@@ -77,6 +84,8 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
     error_log.arm_stack_dumps()
 
     phases.enter(folder, Phase.IMPORT)
+    emulation.install()
+    _check_what_is_real(request)
     from vllm import LLM, SamplingParams
 
     error_log.configure_children(folder)
@@ -85,6 +94,8 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
 
     phases.enter(folder, Phase.CONFIG)
     arguments = shipped.resolve(request.engine_args)
+    if request.engine_mode is EngineMode.EMULATED:
+        arguments |= {"load_format": loader.FORMAT}
     llm = LLM(**arguments, worker_extension_cls=extension.NAME)
 
     phases.enter(folder, Phase.READY)
@@ -92,6 +103,8 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
 
     if request.check is Check.GENERATE:
         phases.enter(folder, Phase.GENERATE)
+        if request.engine_mode is EngineMode.EMULATED:
+            raise limits.EmulationLimit("check=generate", "no kernel runs in emulation")
         sampling = SamplingParams(
             max_tokens=NEW_TOKENS, temperature=0, ignore_eos=True, detokenize=False
         )
@@ -100,6 +113,13 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
 
     phases.enter(folder, Phase.TEARDOWN)
     _shut_down(llm.llm_engine.engine_core)
+
+
+def _check_what_is_real(request: ProbeRequest) -> None:
+    """Nothing emulated may ever look real."""
+    emulated = emulation.asked() is not None
+    if emulated is not (request.engine_mode is EngineMode.EMULATED):
+        raise ValueError(f"asked for a {request.engine_mode} engine, {emulated=} in this process")
 
 
 def _shut_down(core: Any) -> None:
@@ -125,6 +145,8 @@ def _end_children() -> None:
 def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeReport:
     """The report with its failure; what was seen before stays in it."""
     chain = exceptions.chain(error)
+    if report.engine_mode is EngineMode.EMULATED:
+        chain = limits.explained(chain)
     elsewhere = error_log.first_elsewhere(folder)
     entered = phases.history(folder)[-1].phase
     if elsewhere is None:
@@ -148,6 +170,9 @@ def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeRep
 def _write(report: ProbeReport, folder: Path, report_file: Path) -> None:
     entered = phases.history(folder)
     stamped = dataclasses.replace(
-        report, phases=phases.times(entered, until=time.time()), phase=entered[-1].phase
+        report,
+        phases=phases.times(entered, until=time.time()),
+        phase=entered[-1].phase,
+        emulated=emulation.seen(),
     )
     files.replace(report_file, to_json(stamped))

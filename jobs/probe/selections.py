@@ -83,12 +83,17 @@ def _observed_trial(try_all: Callable[..., Any], selections: Selections) -> Call
     def observed(*args: Any, **kwargs: Any) -> Any:
         valid, invalid = try_all(*args, **kwargs)
         selections.passed_over.extend(
-            Rejection(backend=backend.name, reasons=tuple(reasons), said_by="selection")
-            for backend, (_, reasons) in invalid.items()
+            Rejection(backend=backend.name, reasons=_reasons(said), said_by="selection")
+            for backend, said in invalid.items()
         )
         return valid, invalid
 
     return observed
+
+
+def _reasons(said: Any) -> tuple[str, ...]:
+    """CUDA's platform puts a priority before them, ROCm's does not."""
+    return tuple(said[1] if isinstance(said, tuple) else said)
 
 
 @contextlib.contextmanager

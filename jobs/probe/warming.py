@@ -23,9 +23,6 @@ MODULES = (
     "vllm.v1.worker.gpu_worker",
     "vllm.v1.worker.gpu_model_runner",
     "vllm.v1.worker.gpu.model_runner",
-    "vllm.v1.worker.cpu_worker",
-    "vllm.v1.worker.cpu_model_runner",
-    "vllm.v1.worker.cpu.model_runner",
     "vllm.v1.spec_decode.eagle",
     "vllm.v1.spec_decode.draft_model",
     "vllm.v1.spec_decode.medusa",
@@ -36,6 +33,21 @@ MODULES = (
     "vllm.renderers.hf",
     "transformers.models.llama.configuration_llama",
 )
+
+OF_ONE_PLATFORM = {
+    "cpu": (
+        "vllm.v1.worker.cpu_worker",
+        "vllm.v1.worker.cpu_model_runner",
+        "vllm.v1.worker.cpu.model_runner",
+    ),
+    "cuda": (
+        "vllm.v1.worker.gpu.spec_decode",
+        "vllm.compilation.backends",
+        "vllm.model_executor.layers.quantization.online.base",
+    ),
+}
+"""By vLLM's name for the kind of device. A module for CPUs replaces functions of torch when
+it is imported, which a process that has a GPU must be spared."""
 
 DRAFT_ARCHITECTURES = (
     "EagleLlamaForCausalLM",
@@ -49,10 +61,11 @@ DRAFT_ARCHITECTURES = (
 
 def import_everything() -> None:
     import vllm
+    from vllm.platforms import current_platform
 
     assert vllm.LLM, "the package imports its members when they are asked for"
     with backends.of_this_platform_only():
-        for module in MODULES:
+        for module in (*MODULES, *OF_ONE_PLATFORM.get(current_platform.device_type, ())):
             with _tolerance():
                 importlib.import_module(module)
         for architecture in (*_shipped_architectures(), *DRAFT_ARCHITECTURES):

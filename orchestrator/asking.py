@@ -1,8 +1,9 @@
 """What a cell asks, in vLLM's own terms: keyword arguments of `vllm.LLM` and environment."""
 
+import dataclasses
 from typing import Any
 
-from jobs.contract import CellRequest, ProbeRequest, ProvisionedBuild
+from jobs.contract import Card, CellRequest, EngineMode, ProbeRequest, ProvisionedBuild
 from orchestrator.cells import Cell
 from orchestrator.config import Asked, FieldName
 
@@ -20,6 +21,7 @@ def cell_request(
             engine_mode=cell.engine_mode,
             engine_args=engine_args(cell),
             sources=tuple(build.sources),
+            card=card(cell) if cell.engine_mode is EngineMode.EMULATED else None,
         ),
         build=build,
         env=environment(cell),
@@ -69,6 +71,22 @@ def environment(cell: Cell) -> dict[str, str]:
     if cell.backend.runner is not None:
         env[RUNNER_VARIABLE] = "1" if cell.backend.runner == "V2" else "0"
     return env
+
+
+def card(cell: Cell) -> Card:
+    """The cell's hardware as an emulated engine sees it; `checking` saw that nothing is missing."""
+    described = dataclasses.asdict(cell.hardware)
+    return Card(
+        name=cell.axis("hardware"),
+        vendor=described["vendor"],
+        product=described["product"],
+        arch=described["arch"],
+        memory_bytes=round(described["memory_gib"] * 2**30),
+        compute_units=described["compute_units"],
+        shared_memory_bytes=described["shared_memory_kib"] * 1024,
+        pci_device=described["pci_device"],
+        devices=cell.model.devices,
+    )
 
 
 def _present(wanted: Asked) -> dict[str, Any]:

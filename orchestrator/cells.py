@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from jobs.contract import STRICT, BuildSpec, Check, EngineMode, Isolation
-from orchestrator.config import Backend, Config, Expectation, Hardware, Model, Suite
+from orchestrator.config import EMULATED, Backend, Config, Expectation, Hardware, Model, Suite
 from orchestrator.errors import ConfigError
 
 SHIPPED = "shipped:"
@@ -26,7 +26,7 @@ class Cell:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     id: str
-    """hardware/model/backend/build"""
+    """hardware/model/backend/build, or hardware-emulated/model/backend/build"""
 
     hardware: Hardware
     model: Model
@@ -40,7 +40,9 @@ class Cell:
     expectation: Expectation
 
     def axis(self, name: str) -> str:
-        return self.id.split("/")[AXES.index(name)]
+        """The cell's entry of the axis, as conf/ names it."""
+        part = self.id.split("/")[AXES.index(name)]
+        return part.removesuffix(EMULATED) if name == "hardware" else part
 
     def digest(self, build_digest: str) -> str:
         """Of everything that decides what the cell does, given the build's own digest."""
@@ -48,10 +50,16 @@ class Cell:
         # How a cell is judged, and how long it may take, do not change what it does.
         for name in ("id", "build", "expectation", "deadline_s", "attempts", "hardware"):
             del content[name]
-        content |= {"hardware": self.id.split("/")[0], "build": build_digest}
+        content |= {"hardware": self._seen_of_hardware(), "build": build_digest}
         content["model_files"] = _model_files(self.model)
         text = json.dumps(content, sort_keys=True, default=str)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def _seen_of_hardware(self) -> Any:
+        """A real card is what it is, whatever is said of it; an emulated one is what is said."""
+        if self.engine_mode is EngineMode.REAL:
+            return self.axis("hardware")
+        return dataclasses.asdict(dataclasses.replace(self.hardware, source=None))
 
 
 def expand(config: Config, builds: dict[str, BuildSpec]) -> tuple[Cell, ...]:
@@ -88,8 +96,9 @@ def matches(cell_id: str, patterns: Iterable[str]) -> bool:
 
 def _product(config: Config, builds: dict[str, BuildSpec]) -> Iterator[Cell]:
     axes = (config.hardware, config.model, config.backend, builds)
+    mark = EMULATED if config.engine_mode is EngineMode.EMULATED else ""
     for h, m, b, v in itertools.product(*axes):
-        cell_id = f"{h}/{m}/{b}/{v}"
+        cell_id = f"{h}{mark}/{m}/{b}/{v}"
         yield Cell(
             id=cell_id,
             hardware=config.hardware[h],

@@ -9,9 +9,18 @@ from typing import Any, TypeVar
 
 import pydantic
 
-from jobs.contract import BuildSpec, Patch
+from jobs.contract import BuildSpec, Check, EngineMode, PackageSet, Patch
 from orchestrator.classify import taxonomy
-from orchestrator.config import Build, Config, Model, Suite
+from orchestrator.config import (
+    EMULATED,
+    EMULATED_KEYS,
+    EMULATED_VENDORS,
+    Build,
+    Config,
+    Hardware,
+    Model,
+    Suite,
+)
 from orchestrator.errors import ConfigError
 
 Entry = TypeVar("Entry")
@@ -56,7 +65,7 @@ def build_specs(config: Config) -> dict[str, BuildSpec]:
             exclude=build.exclude,
             overrides=build.overrides,
             engine_mode=config.engine_mode,
-            packages={str(vendor): packages for vendor, packages in build.packages.items()},
+            packages=_packages(build) if config.engine_mode is EngineMode.EMULATED else {},
             patches=tuple(
                 Patch(name=Path(patch).name, text=Path(patch).read_text(errors="replace"))
                 for patch in build.patches
@@ -64,6 +73,14 @@ def build_specs(config: Config) -> dict[str, BuildSpec]:
         )
         for name, build in config.build.items()
     }
+
+
+NO_PACKAGES = PackageSet(name="none")
+
+
+def _packages(build: Build) -> dict[str, PackageSet]:
+    """For every vendor whose cards can be emulated: what is chosen must not change the build."""
+    return {vendor: build.packages.get(vendor, NO_PACKAGES) for vendor in EMULATED_VENDORS}
 
 
 def nearest(word: str, allowed: Sequence[str]) -> str:
@@ -147,8 +164,11 @@ def _contradictions(raw: Mapping[str, Any], folders: Sequence[Path]) -> Iterator
         yield from _of_build(f"conf/build/{name}.yaml: build.{name}", build, folders)
     for name, model in _sound(pydantic.TypeAdapter(Model), raw.get("model")):
         yield from _of_model(f"conf/model/{name}.yaml: model.{name}", model)
+    for name, hardware in _sound(pydantic.TypeAdapter(Hardware), raw.get("hardware")):
+        yield from _of_hardware(f"conf/hardware/{name}.yaml: hardware.{name}", hardware)
     for _, suite in _sound(pydantic.TypeAdapter(Suite), {"suite": raw.get("suite")}):
         yield from _of_proof(suite, sorted(raw.get("build") or ()))
+        yield from _of_check(suite, raw.get("engine_mode"))
 
 
 def _sound(adapter: pydantic.TypeAdapter[Entry], entries: Any) -> Iterator[tuple[str, Entry]]:
@@ -189,6 +209,23 @@ def _of_build(place: str, build: Build, folders: Sequence[Path]) -> Iterator[str
     for origin in ("wheel", "interpreter", "checkout"):
         if (path := getattr(build, origin)) is not None and not Path(path).exists():
             yield f"{place}.{origin}: there is no {path}"
+
+
+def _of_hardware(place: str, hardware: Hardware) -> Iterator[str]:
+    if place.endswith(EMULATED):
+        yield f'{place}: a name that ends with "{EMULATED}" would look like an emulated card'
+    if EngineMode.EMULATED not in hardware.engine_modes:
+        return
+    if hardware.vendor not in EMULATED_VENDORS:
+        vendors = " and ".join(EMULATED_VENDORS)
+        yield f"{place}.engine_modes: only cards of {vendors} can be emulated"
+    elif missing := [key for key in EMULATED_KEYS if getattr(hardware, key) is None]:
+        yield f"{place}: can't be emulated without {', '.join(missing)}"
+
+
+def _of_check(suite: Suite, engine_mode: Any) -> Iterator[str]:
+    if engine_mode == EngineMode.EMULATED and suite.check is not Check.INIT:
+        yield f"suite.check: emulated engines can't {suite.check}: set suite.check=init"
 
 
 def _of_proof(suite: Suite, builds: Sequence[str]) -> Iterator[str]:

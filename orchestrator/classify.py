@@ -10,16 +10,22 @@ from typing import Any, ClassVar, Literal
 import pydantic
 import yaml
 
-from jobs.contract import STRICT, Attempt, ExceptionSeen, Phase
+from jobs.contract import STRICT, Attempt, EngineMode, ExceptionSeen, Phase
 
 FILE = Path(__file__).parent / "rules" / "failures.yaml"
+
+EMULATION_LIMIT = "emulation_limit"
+"""What the emulation can't do. It says nothing about vLLM."""
+
+FOREIGN_BACKEND = "foreign_backend"
+"""An emulated engine starts with what the real card has no kernels for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Category:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
-    owner: Literal["user", "vllm", "cluster", "model"]
+    owner: Literal["user", "vllm", "cluster", "model", "vllm-matrix"]
     next: str
     refusal: bool = False
     again: bool = False
@@ -34,10 +40,13 @@ class Rule:
     message: re.Pattern[str] = re.compile("")
     where: re.Pattern[str] = re.compile("")
     phase: Phase | None = None
+    emulated: bool = False
+    """Only where the engine is emulated: for what a real one can't stumble over."""
 
-    def fits(self, seen: ExceptionSeen, phase: Phase) -> bool:
+    def fits(self, seen: ExceptionSeen, phase: Phase, mode: EngineMode) -> bool:
         return (
             self.phase in {None, phase}
+            and (mode is EngineMode.EMULATED or not self.emulated)
             and self.type.search(seen.type) is not None
             and self.message.search(seen.message) is not None
             and self.where.search(seen.where or "") is not None
@@ -57,16 +66,16 @@ def taxonomy() -> Taxonomy:
     return pydantic.TypeAdapter(Taxonomy).validate_python(yaml.safe_load(FILE.read_text()))
 
 
-def classify(attempt: Attempt) -> str | None:
+def classify(attempt: Attempt, mode: EngineMode = EngineMode.REAL) -> str | None:
     """The category of the attempt's failure, or None if the probe did all it was asked."""
     if attempt.exit.timed_out:
         return "timeout"
     if report := attempt.report:
         if failure := report.failure:
-            return _by_rule(failure.chain, failure.phase) or _by_phase(failure.phase)
+            return _by_rule(failure.chain, failure.phase, mode) or _by_phase(failure.phase)
         if attempt.exit.code == 0:
             return None
-    return _by_exit(attempt)
+    return _by_exit(attempt, mode)
 
 
 def is_refusal(category: str) -> bool:
@@ -74,11 +83,13 @@ def is_refusal(category: str) -> bool:
     return taxonomy().categories[category].refusal
 
 
-def _by_rule(chain: tuple[ExceptionSeen, ...], phase: Phase) -> str | None:
+def _by_rule(chain: tuple[ExceptionSeen, ...], phase: Phase, mode: EngineMode) -> str | None:
     """The innermost exception decides; an outer one only where no rule knows the inner."""
+    if any(seen.type.rsplit(".", 1)[-1] == "EmulationLimit" for seen in chain):
+        return EMULATION_LIMIT
     for seen in reversed(chain):
         for rule in taxonomy().rules:
-            if rule.fits(seen, phase):
+            if rule.fits(seen, phase, mode):
                 return rule.category
     return None
 
@@ -87,13 +98,19 @@ def _by_phase(phase: Phase) -> str:
     return "first_step_failed" if phase is Phase.GENERATE else "internal_error"
 
 
-def _by_exit(attempt: Attempt) -> str:
+def _by_exit(attempt: Attempt, mode: EngineMode) -> str:
     match attempt.exit.signal:
         case signal.SIGKILL:
             return "worker_killed"
         case signal.SIGSEGV | signal.SIGABRT | signal.SIGBUS | signal.SIGILL | signal.SIGFPE:
             return "segfault"
         case None if attempt.phase is Phase.IMPORT:
-            return "build_broken"
+            return _by_rule(_last_words(attempt), Phase.IMPORT, mode) or "build_broken"
         case _:
             return "worker_died"
+
+
+def _last_words(attempt: Attempt) -> tuple[ExceptionSeen, ...]:
+    """The exception that a host died of, as Python prints it at the end of its traceback."""
+    lines = re.findall(r"^([A-Za-z_][\w.]*): (.*)$", attempt.log_tail, re.MULTILINE)
+    return tuple(ExceptionSeen(type=kind, message=message) for kind, message in lines[-1:])

@@ -31,6 +31,13 @@ FieldName = Literal[
 ]
 """Everything that a backend can ask for, and a judge can hold against what came."""
 
+EMULATED = "-emulated"
+"""Behind a card's name in the ids of cells whose engine only believes that it has the card."""
+
+EMULATED_VENDORS: tuple[Vendor, ...] = ("nvidia", "amd")
+EMULATED_KEYS = ("product", "arch", "memory_gib", "compute_units", "shared_memory_kib")
+"""What has to be known of a card to emulate it."""
+
 
 class RequestVerdict(StrEnum):
     """What became of one request."""
@@ -45,7 +52,7 @@ class RequestVerdict(StrEnum):
 
     AUTOSELECTED = "autoselected"
     UNSEEN = "unseen"
-    """The engine failed for another reason, before it could be read."""
+    """The engine failed for another reason before it could be read, or read only in emulation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

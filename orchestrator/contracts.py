@@ -25,6 +25,9 @@ class Contract:
     """A PEP 440 specifier such as `>=0.31,<0.34`; empty fits every version."""
 
     runner: Runner | None = None
+    methods: tuple[str, ...] = ()
+    """Of speculative decoding; none: all of them."""
+
     explicit: tuple[RequestVerdict, ...]
     unset: Literal[RequestVerdict.AUTOSELECTED, RequestVerdict.INHERITED]
     partial: bool = False
@@ -40,13 +43,21 @@ class Contracts:
     contracts: tuple[Contract, ...]
     alike: tuple[tuple[str, ...], ...] = ()
 
-    def of(self, field: FieldName, *, vllm_version: str | None, runner: str | None) -> Contract:
+    def of(
+        self,
+        field: FieldName,
+        *,
+        vllm_version: str | None,
+        runner: str | None,
+        method: str | None = None,
+    ) -> Contract:
         """The first contract that fits; an unknown version fits every range."""
         for contract in self.contracts:
             if (
                 contract.field == field
                 and _fits(contract.versions, vllm_version)
                 and contract.runner in {None, runner}
+                and (not contract.methods or method in contract.methods)
             ):
                 return contract
         raise LookupError(f"{FILE.name} has no contract for {field} in vLLM {vllm_version}")

@@ -1,15 +1,17 @@
 """The verdict on one cell: what was seen, held against what was asked and expected. Pure."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any, ClassVar
 
 from jobs.contract import STRICT, Attempt, ProvisionedBuild
+from orchestrator.asking import asked
 from orchestrator.cells import Cell
-from orchestrator.classify import classify, is_refusal
+from orchestrator.classify import EMULATION_LIMIT, classify, is_refusal
 from orchestrator.config import Expectation, FieldName, Outcome, RequestVerdict
+from orchestrator.kernels import Objection, objections
 from orchestrator.requests import Request, became_of_requests
 
 
@@ -40,16 +42,18 @@ def not_run(reason: str) -> Judgement:
 
 
 def judge(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> Judgement:
-    category = _fault_of_build(build, attempt) or classify(attempt)
+    category = _fault_of_build(build, attempt) or classify(attempt, cell.engine_mode)
     outcome = _outcome(category)
     requests = became_of_requests(cell, attempt.report, category, build.vllm_version)
+    unreal = {} if category or not attempt.report else objections(attempt.report, asked(cell))
+    requests |= {name: _unseen(requests[name]) for name in unreal if name in requests}
     reasons = [
         *_unmet(cell.expectation, attempt, outcome, category),
+        *(objection.reason for objection in unreal.values()),
         *_broken(cell.expectation, requests),
     ]
     if category is None and reasons:
-        dropped = any(request.verdict is RequestVerdict.DROPPED for request in requests.values())
-        category = "silent_fallback" if dropped else "expectation_unmet"
+        category = _kind(requests, unreal)
     return Judgement(
         verdict=Verdict.FAILED if reasons else Verdict.PASSED,
         category=category,
@@ -85,9 +89,27 @@ def _outcome(category: str | None) -> Outcome:
     return "refused" if is_refusal(category) else "fails"
 
 
+def _unseen(request: Request) -> Request:
+    """What a real card would have made of it; but what vLLM has dropped, it drops there too."""
+    if request.verdict is RequestVerdict.DROPPED:
+        return request
+    return replace(request, verdict=RequestVerdict.UNSEEN, kept=True)
+
+
+def _kind(requests: Mapping[FieldName, Request], unreal: Mapping[FieldName, Objection]) -> str:
+    """Of a failure although the engine ran."""
+    if any(request.verdict is RequestVerdict.DROPPED for request in requests.values()):
+        return "silent_fallback"
+    return next((objection.category for objection in unreal.values()), "expectation_unmet")
+
+
 def _unmet(
     expected: Expectation, attempt: Attempt, outcome: Outcome, category: str | None
 ) -> Iterator[str]:
+    if category == EMULATION_LIMIT:
+        # Whatever was expected, this is neither that nor its opposite.
+        yield f"the emulation can't do it: {one_line_cause(attempt)}"
+        return
     if outcome not in expected.outcome:
         happened = _what_happened(attempt, category)
         yield f"expected that it {_either(expected.outcome)}, but {happened}"

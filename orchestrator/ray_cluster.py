@@ -21,7 +21,6 @@ from orchestrator.config import ClusterChoice
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.records import read_attempt, read_build
 
-MEMORY_OF_A_CELL_GIB = 3.0
 POLL_S = 0.5
 REACH_S = 5.0
 
@@ -96,10 +95,10 @@ class RayCluster:
 
 def _start(choice: ClusterChoice) -> None:
     here = inventory()
-    by_memory = int(here.memory_gib // MEMORY_OF_A_CELL_GIB)
     ray.init(
         address="local",
-        num_cpus=choice.cells_at_once or max(1, min(here.cpus, by_memory)),
+        # How many of them the memory carries, Ray counts: each cell says what it needs.
+        num_cpus=choice.cells_at_once or here.cpus,
         num_gpus=here.devices,
         labels=here.labels,
         include_dashboard=False,

@@ -34,27 +34,35 @@ def became_of_requests(
     seen = _seen(report) if report is not None and report.ready else {}
     refused = _refused(wanted, report, category)
     runner = report.engine.runner if report is not None else None
+    method = (cell.model.speculative or {}).get("method")
     became: dict[FieldName, Request] = {}
     for field, value in wanted.items():
         if value is None and field not in seen:
             continue
-        contract = contracts.load().of(field, vllm_version=vllm_version, runner=runner)
+        contract = contracts.load().of(
+            field, vllm_version=vllm_version, runner=runner, method=method
+        )
         became[field] = (
             Request(asked=value, got=None, verdict=RequestVerdict.REFUSED, kept=True)
             if field in refused
-            else _became(value, seen, contract)
+            else _became(wanted, seen, contract)
         )
     return became
 
 
-def _became(value: str | None, seen: Mapping[FieldName, str], contract: Contract) -> Request:
-    got = seen.get(contract.field)
-    verdict = _explicit(value, got, contract) if value else _unset(got, seen, contract)
+def _became(
+    wanted: Mapping[FieldName, str | None], seen: Mapping[FieldName, str], contract: Contract
+) -> Request:
+    value, got = wanted[contract.field], seen.get(contract.field)
     if not seen:
-        verdict = RequestVerdict.UNSEEN
-    fine = contract.explicit if value is not None else (contract.unset,)
-    kept = verdict is RequestVerdict.UNSEEN or verdict in fine
-    return Request(asked=value, got=got, verdict=verdict, kept=kept)
+        return Request(asked=value, got=got, verdict=RequestVerdict.UNSEEN, kept=True)
+    if value is not None:
+        verdict = _explicit(value, got, contract)
+        return Request(asked=value, got=got, verdict=verdict, kept=verdict in contract.explicit)
+    verdict = _unset(got, seen, contract)
+    # A draft inherits what was asked for the target: where that is nothing, it chooses as well.
+    free = wanted.get(_of_target(contract.field)) is None
+    return Request(asked=None, got=got, verdict=verdict, kept=verdict is contract.unset or free)
 
 
 def _explicit(value: str, got: str | None, contract: Contract) -> RequestVerdict:
@@ -64,10 +72,15 @@ def _explicit(value: str, got: str | None, contract: Contract) -> RequestVerdict
 
 
 def _unset(got: str | None, seen: Mapping[FieldName, str], contract: Contract) -> RequestVerdict:
-    of_target = cast("FieldName", contract.field.replace("draft.", "target."))
-    if contract.unset is RequestVerdict.INHERITED and got == seen.get(of_target):
+    of_target = seen.get(_of_target(contract.field), "").split(SEPARATOR)
+    inherits = contract.unset is RequestVerdict.INHERITED
+    if inherits and set((got or "").split(SEPARATOR)) <= set(of_target):
         return RequestVerdict.INHERITED
     return RequestVerdict.AUTOSELECTED
+
+
+def _of_target(field: FieldName) -> FieldName:
+    return cast("FieldName", field.replace("draft.", "target."))
 
 
 def _seen(report: ProbeReport) -> dict[FieldName, str]:

@@ -13,7 +13,7 @@ from types import FrameType
 import pydantic
 import yaml
 
-from jobs.contract import BuildSpec, ProvisionedBuild
+from jobs.contract import BuildSpec, EngineMode, ProvisionedBuild
 from orchestrator import gate, matrix, run_directory
 from orchestrator.cells import AXES, Cell, expand, merge, possible
 from orchestrator.checking import build_specs
@@ -44,7 +44,13 @@ def validate(
     """Run every cell that *configs* describe, as one matrix."""
     cells = cells_of(configs)
     common = _common(configs)
-    asked = Asked(suite=common.suite.name, command=tuple(command), gate=common.gate, cells=cells)
+    asked = Asked(
+        suite=common.suite.name,
+        command=tuple(command),
+        gate=common.gate,
+        cells=cells,
+        proof=common.suite.proof,
+    )
     claim = run_directory.claimed(Path(common.runs), asked, today=_today(), resume=common.resume)
     with claim as (run, resumed):
         progress.say(f"{'resuming' if resumed else 'run directory'} {run.path}")
@@ -68,7 +74,7 @@ def _run_cells(
     progress.say(f"starting Ray on {config.cluster.address or 'this machine'}")
     with contextlib.closing(start(config.cluster)) as cluster:
         plan = make_plan(cells, cluster.nodes())
-        builds = cluster.provision(_builds(plan.runnable), config.cache, progress.say)
+        builds = _provisioned(plan.runnable, cluster, config.cache, progress.say)
         plan = _without_recorded(plan, run, builds)
         progress.planned(len(cells), todo=len(plan.runnable) + len(plan.unplaceable))
         places = Places(cells=run.cells.resolve(), cache=config.cache)
@@ -81,7 +87,8 @@ def conclude(run: RunDirectory) -> Result:
     """The matrix and the gate's answer, from what the run directory holds."""
     asked = run.asked()
     result = matrix.build(asked.cells, run.records)
-    return Result(matrix=result, decision=gate.decide(result, asked.gate, today=_today()))
+    decision = gate.decide(result, asked.gate, today=_today(), proof=asked.proof)
+    return Result(matrix=result, decision=decision)
 
 
 def cells_of(configs: Sequence[Config]) -> tuple[Cell, ...]:
@@ -113,6 +120,8 @@ def _common(configs: Sequence[Config]) -> Config:
         for name in ("gate", "cluster", "runs", "resume", "cache")
         if any(getattr(other, name) != getattr(first, name) for other in others)
     ]
+    if any(other.suite.proof != first.suite.proof for other in others):
+        differing.append("suite.proof")
     if differing:
         raise ConfigError(
             "a multirun makes one matrix, so these can have one value only:", differing
@@ -120,7 +129,19 @@ def _common(configs: Sequence[Config]) -> Config:
     return first
 
 
-def _builds(cells: Sequence[Cell]) -> list[BuildSpec]:
+def _provisioned(
+    cells: Sequence[Cell], cluster: Cluster, cache: str, say: Callable[[str], None]
+) -> dict[str, ProvisionedBuild]:
+    """The build of every cell, by the cell's id: an engine mode has builds of its own."""
+    builds: dict[str, ProvisionedBuild] = {}
+    for mode in EngineMode:
+        alike = [cell for cell in cells if cell.engine_mode is mode]
+        ready = cluster.provision(_specs(alike), cache, say)
+        builds |= {cell.id: ready[cell.build.name] for cell in alike}
+    return builds
+
+
+def _specs(cells: Sequence[Cell]) -> list[BuildSpec]:
     return [*{cell.build.name: cell.build for cell in cells}.values()]
 
 
@@ -132,7 +153,7 @@ def _without_recorded(
     todo = tuple(
         cell
         for cell in plan.runnable
-        if (cell.id, cell.digest(builds[cell.build.name].digest)) not in recorded
+        if (cell.id, cell.digest(builds[cell.id].digest)) not in recorded
     )
     return dataclasses.replace(plan, runnable=todo)
 

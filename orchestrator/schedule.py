@@ -31,6 +31,7 @@ class Schedule:
     def __init__(
         self, cluster: Cluster, builds: Mapping[str, ProvisionedBuild], places: Places
     ) -> None:
+        """*builds* is by cell id."""
         self._cluster = cluster
         self._builds = builds
         self._places = places
@@ -52,7 +53,7 @@ class Schedule:
         number = len(self._earlier[cell.id]) + 1
         request = cell_request(
             cell,
-            self._builds[cell.build.name],
+            self._builds[cell.id],
             attempt=number,
             workdir=self._places.workdir(cell.id, number),
             cache=self._places.cache,
@@ -63,7 +64,7 @@ class Schedule:
         """The record of the cell, or None when it is tried once more."""
         cell = self._cells[end.cell_id]
         earlier = self._earlier[cell.id]
-        build = self._builds[cell.build.name]
+        build = self._builds[cell.id]
         judgement, trouble = self._judge(cell, build, end)
         if trouble is not None and len(earlier) + 1 < cell.attempts:
             self._earlier[cell.id] = (*earlier, trouble)

@@ -1,5 +1,6 @@
 """Short ways to say 'some cell', so that a test names only what it is about."""
 
+from dataclasses import replace
 from typing import Any
 
 from jobs.contract import (
@@ -7,23 +8,48 @@ from jobs.contract import (
     AttentionGroup,
     BuildSpec,
     Check,
+    Emulated,
     Engine,
     EngineMode,
     ExceptionSeen,
     Exit,
     Failure,
     Isolation,
+    PackageSet,
     Phase,
     Placement,
     ProbeReport,
     ProvisionedBuild,
 )
+from orchestrator.asking import card
 from orchestrator.cells import Cell
 from orchestrator.config import Asked, Backend, Expectation, Hardware, Model, Runner
 from orchestrator.judge import Judgement, Verdict
 from orchestrator.records import Record
 
 EAGLE3 = {"method": "eagle3", "model": "shipped:eagle3", "num_speculative_tokens": 2}
+
+H100 = Hardware(
+    vendor="nvidia",
+    card="h100",
+    arch="sm_90",
+    memory_gib=80,
+    product="NVIDIA H100 80GB HBM3",
+    compute_units=132,
+    shared_memory_kib=227,
+    engine_modes=(EngineMode.REAL, EngineMode.EMULATED),
+)
+MI300X = Hardware(
+    vendor="amd",
+    card="mi300x",
+    arch="gfx942",
+    memory_gib=192,
+    product="AMD Instinct MI300X",
+    compute_units=304,
+    shared_memory_kib=64,
+    pci_device="0x74a1",
+    engine_modes=(EngineMode.REAL, EngineMode.EMULATED),
+)
 
 
 def a_cell(  # noqa: PLR0913  # each is what some test is about
@@ -52,6 +78,11 @@ def a_cell(  # noqa: PLR0913  # each is what some test is about
         attempts=attempts,
         expectation=expect or Expectation(),
     )
+
+
+def an_emulated_cell(cell_id: str = "h100-emulated/llama/auto/v0_32_gpu", **more: Any) -> Cell:
+    cell = a_cell(cell_id, **{"hardware": H100} | more)
+    return replace(cell, engine_mode=EngineMode.EMULATED, check=Check.INIT)
 
 
 def a_build(name: str = "v0_32", *, digest: str = "d1", **more: Any) -> ProvisionedBuild:
@@ -92,6 +123,15 @@ def a_report(*, ready: bool = True, runner: str | None = "V1", **more: Any) -> P
         engine=Engine(runner=runner if ready else None, kv_layout="LBNHC"),
         **more,
     )
+
+
+def an_emulated_report(
+    cell: Cell, *, installed: tuple[str, ...] = (), assumed: tuple[str, ...] = (), **more: Any
+) -> ProbeReport:
+    packages = PackageSet(name="image", installed=installed, assumed=assumed)
+    emulated = Emulated(card=card(cell), packages=packages, stubs=(), replaced=())
+    report = a_report(**more)
+    return replace(report, engine_mode=EngineMode.EMULATED, emulated=emulated)
 
 
 def a_failure(message: str, *, phase: Phase = Phase.LOAD, type_: str = "ValueError") -> Failure:

@@ -1,16 +1,19 @@
 """The product of the axes, and what is left of it."""
 
+from dataclasses import replace
+
 import pytest
 from inline_snapshot import snapshot
 
-from jobs.contract import BuildSpec
+from jobs.contract import BuildSpec, Card, EngineMode
 from orchestrator import cells
+from orchestrator.asking import cell_request
 from orchestrator.cells import Cell, merge
 from orchestrator.checking import build_specs
 from orchestrator.compose import compose
 from orchestrator.errors import ConfigError, NothingToRunError
 from orchestrator.run import cells_of
-from tests.builders import EAGLE3, a_cell
+from tests.builders import EAGLE3, H100, a_build, a_cell, an_emulated_cell
 
 AXES = ["hardware=[cpu]", "model=[llama,llama_eagle3]", "backend=[auto]", "build=[v0_32]"]
 
@@ -119,3 +122,59 @@ def test_the_name_of_a_build_does_not_count_but_its_content_does() -> None:
 
     assert renamed.build == BuildSpec(name="other", release="0.32.0")
     assert digest(renamed) == digest(a_cell())
+
+
+# What is emulated never looks real.
+
+EMULATED = ["engine_mode=emulated", "suite.check=init", "hardware=[h200]"]
+
+
+def test_the_id_of_an_emulated_cell_says_so() -> None:
+    [cell] = cells_of(compose([*AXES, *EMULATED, "model=[llama]"]))
+
+    assert cell.id == "h200-emulated/llama/auto/v0_32"
+    assert cell.axis("hardware") == "h200"
+
+
+def test_both_engine_modes_of_one_card_are_cells_of_their_own() -> None:
+    words = ["-m", "engine_mode=real,emulated", "suite.check=init", "hardware=h200"]
+
+    found = ids(*words, "model=llama", "backend=auto", "build=v0_32")
+
+    assert found == ["h200/llama/auto/v0_32", "h200-emulated/llama/auto/v0_32"]
+
+
+def test_what_is_said_of_a_card_counts_only_where_it_is_emulated() -> None:
+    smaller = replace(H100, memory_gib=40)
+
+    assert digest(an_emulated_cell()) != digest(an_emulated_cell(hardware=smaller))
+    assert digest(an_emulated_cell()) == digest(
+        an_emulated_cell(hardware=replace(H100, source="a log"))
+    )
+    assert digest(a_cell(hardware=H100)) == digest(a_cell(hardware=smaller))
+    assert digest(replace(an_emulated_cell(), engine_mode=EngineMode.REAL)) != digest(
+        an_emulated_cell()
+    )
+
+
+def test_an_emulated_engine_is_told_what_its_card_is() -> None:
+    cell = an_emulated_cell(devices=2)
+
+    request = cell_request(cell, a_build(), attempt=1, workdir="w", cache="c")
+
+    assert request.probe.card == Card(
+        name="h100",
+        vendor="nvidia",
+        product="NVIDIA H100 80GB HBM3",
+        arch="sm_90",
+        memory_bytes=80 << 30,
+        compute_units=132,
+        shared_memory_bytes=227 << 10,
+        devices=2,
+    )
+
+
+def test_a_real_engine_asks_its_card_itself() -> None:
+    request = cell_request(a_cell(), a_build(), attempt=1, workdir="w", cache="c")
+
+    assert request.probe.card is None

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from jobs.contract import Exit, Phase
+from jobs.contract import EngineMode, ExceptionSeen, Exit, Failure, Phase
 from orchestrator.classify import classify, taxonomy
 from tests.builders import a_failed_report, a_report, an_attempt
 
@@ -84,6 +84,69 @@ def test_an_unknown_failure_on_the_first_step_says_so() -> None:
     report = a_failed_report("shape '[-1, 384]' is invalid", phase=Phase.GENERATE)
 
     assert classify(an_attempt(report)) == "first_step_failed"
+
+
+# Of emulated engines: texts of torch, Python and transformers, shortened.
+LIMITS = [
+    ("RuntimeError", "Tensor.item() cannot be called on meta tensors"),
+    (
+        "NotImplementedError",
+        "Could not run 'aten::_local_scalar_dense' with arguments from the 'Meta' backend.",
+    ),
+    (
+        "RuntimeError",
+        "Expected all tensors to be on the same device, but found two devices, meta and cpu!",
+    ),
+    ("AttributeError", "'_OpNamespace' '_C' object has no attribute 'rms_norm'"),
+    ("RuntimeError", "Found no NVIDIA driver on your system."),
+    ("RuntimeError", "0 active drivers ([]). There should only be one."),
+    ("builtins.ModuleNotFoundError", "No module named 'torchvision'"),
+    ("builtins.ModuleNotFoundError", "No module named 'vllm._C_stable_libtorch'"),
+    ("builtins.ImportError", "cannot import name 'x' from 'flashinfer.cute_dsl'"),
+]
+
+
+@pytest.mark.parametrize(("type_", "message"), LIMITS)
+def test_what_only_an_emulated_engine_stumbles_over_is_no_finding(type_: str, message: str) -> None:
+    attempt = an_attempt(a_failed_report(message, type_=type_))
+
+    assert classify(attempt, EngineMode.EMULATED) == "emulation_limit"
+    assert classify(attempt) != "emulation_limit"
+
+
+@pytest.mark.parametrize(("message", "category"), MESSAGES)
+def test_what_vllm_says_is_as_true_of_an_emulated_engine(message: str, category: str) -> None:
+    assert classify(an_attempt(a_failed_report(message)), EngineMode.EMULATED) == category
+
+
+def test_a_patch_that_imports_what_vllm_does_not_have_is_no_limit_of_the_emulation() -> None:
+    report = a_failed_report(
+        "cannot import name 'x' from 'vllm.utils'", type_="builtins.ImportError"
+    )
+
+    assert classify(an_attempt(report), EngineMode.EMULATED) == "internal_error"
+
+
+def test_a_limit_of_the_emulation_counts_wherever_it_is_in_the_chain() -> None:
+    limit = ExceptionSeen(type="jobs.probe.emulation.limits.EmulationLimit", message="vllm._C.gemm")
+    caught = ExceptionSeen(type="builtins.KeyError", message="gemm")
+    failure = Failure(phase=Phase.CONFIG, chain=(limit, caught))
+
+    report = a_report(ready=False, failure=failure)
+
+    assert classify(an_attempt(report), EngineMode.EMULATED) == "emulation_limit"
+
+
+def test_a_host_that_dies_of_a_missing_package_names_its_last_exception() -> None:
+    attempt = an_attempt(
+        None,
+        exit=Exit(code=1),
+        phase=Phase.IMPORT,
+        log_tail="Traceback:\n  File x\nModuleNotFoundError: No module named 'amdsmi'\n",
+    )
+
+    assert classify(attempt, EngineMode.EMULATED) == "emulation_limit"
+    assert classify(attempt) == "build_broken"
 
 
 def test_a_healthy_attempt_has_no_category() -> None:

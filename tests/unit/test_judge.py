@@ -1,6 +1,7 @@
 """From a cell and what was seen to a verdict."""
 
 import signal
+from typing import Any
 
 import pytest
 
@@ -84,13 +85,39 @@ def test_an_unset_draft_inherits_on_v2_and_chooses_on_v1(
     assert judgement.verdict is Verdict.PASSED
 
 
-def test_an_unset_draft_that_does_not_inherit_on_v2_breaks_the_contract() -> None:
+def an_unset_draft(**cell: Any) -> Judgement:
+    """Target FLASHINFER, draft FLASH_ATTN, by model runner V2."""
     report = a_report(target=groups("FLASHINFER"), draft=groups("FLASH_ATTN"), runner="V2")
+    given: dict[str, Any] = {"target": Asked(attention_backend="FLASHINFER"), "speculative": EAGLE3}
+    return judge(a_cell(**given | cell), a_build(), an_attempt(report))
 
-    judgement = judge(a_cell(speculative=EAGLE3), a_build(), an_attempt(report))
+
+def test_an_unset_draft_that_does_not_inherit_on_v2_breaks_the_contract() -> None:
+    judgement = an_unset_draft()
 
     assert judgement.verdict is Verdict.FAILED
     assert "draft.attention_backend was autoselected" in judgement.reasons[0]
+
+
+def test_an_unset_draft_may_differ_where_nothing_was_asked_for_the_target_either() -> None:
+    """vLLM hands down the request, not the result: another head size has another answer."""
+    assert an_unset_draft(target=Asked()).verdict is Verdict.PASSED
+
+
+def test_a_draft_that_is_not_causal_need_not_inherit() -> None:
+    dflash = {"method": "dflash", "model": "shipped:dflash", "num_speculative_tokens": 2}
+
+    assert an_unset_draft(speculative=dflash).verdict is Verdict.PASSED
+
+
+def test_a_draft_inherits_one_of_several_backends_of_its_target() -> None:
+    report = a_report(
+        target=groups("GDN_ATTN", "FLASH_ATTN"), draft=groups("FLASH_ATTN"), runner="V2"
+    )
+
+    requests = judge(a_cell(speculative=EAGLE3), a_build(), an_attempt(report)).requests
+
+    assert requests["draft.attention_backend"].verdict is RequestVerdict.INHERITED
 
 
 def refused(expect: Expectation | None = None) -> Judgement:

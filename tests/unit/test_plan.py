@@ -1,9 +1,11 @@
 """Who can run what, decided before anything starts."""
 
-from orchestrator.cluster import Node
+from dataclasses import replace
+
+from orchestrator.cluster import Needs, Node
 from orchestrator.config import Hardware
-from orchestrator.plan import make_plan
-from tests.builders import a_cell
+from orchestrator.plan import ANY_CPU, make_plan, needs
+from tests.builders import a_cell, an_emulated_cell
 
 H200 = Hardware(vendor="nvidia", card="h200", arch="sm_90")
 
@@ -61,3 +63,44 @@ def test_too_little_memory_is_named() -> None:
     assert make_plan([cell], [a_node()]).unplaceable == {
         cell.id: "needs 100 GiB of memory on one node, node-7 has 64.0"
     }
+
+
+def test_an_emulated_cell_needs_no_device_and_little_memory() -> None:
+    [cell] = make_plan([an_emulated_cell(devices=8, memory_gib=500)], [a_node()]).runnable
+
+    assert needs(cell) == Needs(labels=ANY_CPU, devices=0, memory_gib=1.0)
+
+
+def test_a_card_that_is_not_described_for_emulation_is_said() -> None:
+    cell = an_emulated_cell(hardware=H200)
+
+    assert make_plan([cell], [a_node()]).unplaceable == {
+        cell.id: "this hardware is described for engine_mode real only"
+    }
+
+
+def order(*, cpus: int) -> list[str]:
+    """Three cards with cells in turn, as the axes give them: a1 b1 c1 a2 b2 c2."""
+    cells = [
+        an_emulated_cell(f"{card}-emulated/{number}/auto/v0_32_gpu")
+        for number in (1, 2)
+        for card in "abc"
+    ]
+    plan = make_plan(cells, [a_node(cpus=cpus)])
+    return [cell.axis("hardware") + cell.axis("model") for cell in plan.runnable]
+
+
+def test_cells_that_share_a_host_run_together() -> None:
+    assert order(cpus=1) == ["a1", "a2", "b1", "b2", "c1", "c2"]
+
+
+def test_as_many_hosts_work_side_by_side_as_there_are_cores() -> None:
+    assert order(cpus=2) == ["a1", "b1", "a2", "b2", "c1", "c2"]
+
+
+def test_another_environment_is_another_host() -> None:
+    one, other = an_emulated_cell(), an_emulated_cell("h100-emulated/llama/v2/v0_32_gpu")
+    again = an_emulated_cell("h100-emulated/other/auto/v0_32_gpu")
+    other = replace(other, backend=replace(other.backend, runner="V2"))
+
+    assert make_plan([one, other, again], [a_node(cpus=1)]).runnable == (one, again, other)

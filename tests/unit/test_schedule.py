@@ -18,7 +18,7 @@ KILLED = an_attempt(None, exit=Exit(signal=signal.SIGKILL))
 def run(cluster: FakeCluster, plan: Plan | None = None) -> list[Record]:
     plan = plan or Plan(runnable=(CELL,), unplaceable={}, hosts={})
     places = Places(cells=Path("cells"), cache="cache")
-    return [*Schedule(cluster, {"v0_32": a_build()}, places).run(plan)]
+    return [*Schedule(cluster, {CELL.id: a_build()}, places).run(plan)]
 
 
 def test_a_cell_whose_node_is_lost_is_tried_once_more() -> None:

@@ -6,9 +6,10 @@ from datetime import date
 from fnmatch import fnmatchcase
 
 from orchestrator.cells import Cell
-from orchestrator.config import Gate, Waiver
+from orchestrator.config import Gate, Proof, Waiver
 from orchestrator.judge import Verdict
 from orchestrator.matrix import Matrix
+from orchestrator.proof import Demonstration, Standing, is_witness, weigh
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,25 +36,45 @@ class Decision:
     expired: tuple[Waiver, ...]
     """Waivers that would have fitted, but their day has passed."""
 
+    demonstration: Demonstration | None = None
+    """What the run says about the suite's claim, if it has one."""
+
     @property
     def ships(self) -> bool:
-        return not self.blockers
+        proven = self.demonstration is None or self.demonstration.standing is Standing.PROVEN
+        return proven and not self.blockers and not self.regressions
+
+    @property
+    def regressions(self) -> int:
+        return 0 if self.demonstration is None else len(self.demonstration.regressions)
 
     def sentence(self) -> str:
         """The whole answer in one sentence."""
         if self.ships:
             waived = f", {len(self.waived)} waived" if self.waived else ""
             return f"ships: {self.passed} of {self.cells} cells passed{waived}"
-        return f"blocked: {_listed(self.blockers)} of {self.cells} cells"
+        troubles = [f"{_listed(self.blockers)} of {self.cells} cells"] if self.blockers else []
+        if self.demonstration is not None and self.demonstration.standing is not Standing.PROVEN:
+            troubles.append(f"the claim is {self.demonstration.standing}")
+        if self.regressions:
+            troubles.append(f"{self.regressions} regressed with the fix")
+        return f"blocked: {'; '.join(troubles)}"
 
 
-def decide(matrix: Matrix, gate: Gate, *, today: date) -> Decision:
-    """Ship only if every cell passed or its very failure is waived."""
+def decide(matrix: Matrix, gate: Gate, *, today: date, proof: Proof | None = None) -> Decision:
+    """
+    Ship only if every cell passed or its very failure is waived.
+
+    With a *proof* its claim has to be proven besides, and nothing may pass without the
+    fix and fail with it. The other builds are witnesses: their cells may fail, but not be missing.
+    """
+    shipped = [cell for cell in matrix.cells if not is_witness(cell, proof)]
     blockers: list[Blocker] = []
     waived: list[Waived] = []
     expired: list[Waiver] = []
     for cell in matrix.cells:
-        if matrix.verdict(cell) is Verdict.PASSED:
+        verdict = matrix.verdict(cell)
+        if verdict is Verdict.PASSED or (verdict is Verdict.FAILED and is_witness(cell, proof)):
             continue
         blocker = _blocker(matrix, cell)
         fitting = [*_fitting(gate, blocker)]
@@ -64,11 +85,12 @@ def decide(matrix: Matrix, gate: Gate, *, today: date) -> Decision:
         else:
             blockers.append(blocker)
     return Decision(
-        cells=len(matrix.cells),
-        passed=matrix.count(Verdict.PASSED),
+        cells=len(shipped),
+        passed=sum(matrix.verdict(cell) is Verdict.PASSED for cell in shipped),
         blockers=tuple(blockers),
         waived=tuple(waived),
         expired=tuple(dict.fromkeys(expired)),
+        demonstration=None if proof is None else weigh(matrix, proof),
     )
 
 

@@ -9,7 +9,8 @@ from orchestrator import reports
 from orchestrator.checking import nearest
 from orchestrator.errors import SHIPS, ConfigError
 from orchestrator.reports import explain
-from orchestrator.reports.document import CellRow, Document
+from orchestrator.reports.document import Document
+from orchestrator.reports.rows import CellRow
 from orchestrator.run import conclude
 from orchestrator.run_directory import find
 
@@ -22,8 +23,11 @@ def main(words: Sequence[str]) -> int:
     parser.add_argument("cell", help="a cell's id: hardware/model/backend/build")
     chosen = parser.parse_args(words)
     run = find(chosen.run)
-    row = _row(reports.document_of(run, conclude(run)), chosen.cell)
-    sys.stdout.write(explain.to_text(row, run.asked().command, _log_tail(run.path, row)))
+    document = reports.document_of(run, conclude(run))
+    row = _row(document, chosen.cell)
+    emulated = document.emulations[row.emulated] if row.emulated else None
+    log_lines = _log_tail(run.path, row)
+    sys.stdout.write(explain.to_text(row, run.asked().command, log_lines, emulated))
     return SHIPS
 
 

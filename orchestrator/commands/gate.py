@@ -17,6 +17,12 @@ def main(words: Sequence[str]) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False)
     decision = conclude(find(chosen.run)).decision
     console.print(decision.sentence())
+    if decision.demonstration is not None:
+        console.print(f"  {decision.demonstration.sentence()}")
+        for reason in decision.demonstration.reasons:
+            console.print(f"    {reason}")
+        for regression in decision.demonstration.regressions:
+            console.print(f"  regressed {regression.cell_id}: {regression.reason}")
     for blocker in decision.blockers:
         console.print(f"  {blocker.cell_id}: {blocker.verdict}: {blocker.reason}")
     for waived in decision.waived:

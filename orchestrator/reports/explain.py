@@ -1,18 +1,24 @@
 """Everything known of one cell, and how to run it alone."""
 
 import shlex
+import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from jobs.contract import AttentionGroup, MoeGroup, Rejection
+from jobs.contract import AttentionGroup, Emulated, EngineMode, MoeGroup, Rejection, Selection
 from orchestrator.reports import wording
-from orchestrator.reports.document import CellRow, RequestRow
+from orchestrator.reports.rows import CellRow, RequestRow
 
 _SELECTING = ("suite.select=", "suite.exclude=")
 LINE_CHARS = 240
 
 
-def to_text(row: CellRow, command: Sequence[str], log_lines: Sequence[str] = ()) -> str:
-    return "\n".join(_lines(row, command, log_lines)) + "\n"
+def to_text(
+    row: CellRow,
+    command: Sequence[str],
+    log_lines: Sequence[str] = (),
+    emulated: Emulated | None = None,
+) -> str:
+    return "\n".join(_lines(row, command, log_lines, emulated)) + "\n"
 
 
 def reproduce(cell_id: str, command: Sequence[str]) -> str:
@@ -22,8 +28,12 @@ def reproduce(cell_id: str, command: Sequence[str]) -> str:
     return shlex.join(["vllm-matrix", "run", *words])
 
 
-def _lines(row: CellRow, command: Sequence[str], log_lines: Sequence[str]) -> Iterator[str]:
+def _lines(
+    row: CellRow, command: Sequence[str], log_lines: Sequence[str], emulated: Emulated | None
+) -> Iterator[str]:
     yield f"{row.id}: {wording.verdict(row)}"
+    if row.engine_mode is EngineMode.EMULATED:
+        yield "emulated: no such card was there, and no kernel ran"
     yield from _block("why", row.reasons)
     yield from _block("requests", (_request(*item) for item in row.requests.items()))
     yield from _block("target attention", map(_attention, row.target))
@@ -31,11 +41,15 @@ def _lines(row: CellRow, command: Sequence[str], log_lines: Sequence[str]) -> It
     yield from _block("target MoE", map(_moe, row.target_moe))
     yield from _block("draft MoE", map(_moe, row.draft_moe))
     yield from _block("engine", _engine(row))
+    for number, selection in enumerate(row.selections, 1):
+        yield from _block(f"selector, question {number}", _selection(selection))
     yield from _block("backends not taken", _rejections(row.rejections))
     yield from _block("phases", (f"{name:<12}{s:8.2f} s" for name, s in row.phases.items()))
     yield from _block("failure", _failure(row))
     yield from _block("build", _build(row))
     yield from _block("placement", _placement(row))
+    if emulated is not None:
+        yield from _block("not real", _not_real(emulated))
     yield from _block(f"log {row.log or ''}".strip(), (line[:LINE_CHARS] for line in log_lines))
     yield "\nrun it alone"
     yield f"  {reproduce(row.id, command)}"
@@ -96,6 +110,14 @@ def _rejections(rejections: Iterable[Rejection]) -> Iterator[str]:
         yield f"{', '.join(unasked)}: cannot be asked in this build and on this hardware"
 
 
+def _selection(selection: Selection) -> Iterator[str]:
+    """The table that decides a backend: what would serve in vLLM's order, and why others do not."""
+    known = ", ".join(f"{name} {value}" for name, value in selection.question.items())
+    yield f"{known}; asked {selection.asked or 'nothing'}"
+    yield f"accepted: {', '.join(selection.accepted) or 'none'}"
+    yield from (f"not {line}" for line in _rejections(selection.rejected))
+
+
 def _cannot_tell(rejection: Rejection) -> bool:
     """Its class needs another platform or package even to be asked; report.json has the reason."""
     return all(reason.startswith("cannot ") for reason in rejection.reasons)
@@ -115,6 +137,24 @@ def _build(row: CellRow) -> Iterator[str]:
         yield f"checkout {row.build.checkout}"
     yield from (f"patch {name} {digest[:12]}" for name, digest in row.build.patches.items())
     yield from (f"found {file} {digest[:12]}" for file, digest in row.build.sources.items())
+
+
+def _not_real(emulated: Emulated) -> Iterator[str]:
+    card = emulated.card
+    yield (
+        f"the card {card.name}: {card.product}, {card.arch}, {card.memory_bytes / 2**30:.0f} GiB, "
+        f"{card.compute_units} compute units, {card.shared_memory_bytes // 1024} KiB shared memory"
+    )
+    yield f"packages {wording.packages(emulated.packages)}"
+    yield from _wrapped("by name only", emulated.stubs)
+    yield from _wrapped("answering from the card's description", emulated.replaced)
+    yield from emulated.notes
+
+
+def _wrapped(title: str, names: Sequence[str]) -> Iterator[str]:
+    if names:
+        yield f"{title} ({len(names)}):"
+        yield from (f"  {line}" for line in textwrap.wrap(", ".join(names), LINE_CHARS // 2))
 
 
 def _placement(row: CellRow) -> Iterator[str]:

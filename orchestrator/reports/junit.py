@@ -1,10 +1,15 @@
-"""The matrix for a CI system: *failed* is a failure, *not run* an error, *waived* is skipped."""
+"""The matrix for a CI system: *failed* is a failure, *not run* an error.
+
+Skipped is what does not block: a waived failure, and one of a build that is there to fail.
+"""
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from orchestrator.judge import Verdict
+from orchestrator.proof import Standing
 from orchestrator.reports import wording
-from orchestrator.reports.document import CellRow, Document
+from orchestrator.reports.document import Document, ProofRow
+from orchestrator.reports.rows import CellRow
 
 
 def to_junit(report: Document) -> str:
@@ -14,17 +19,21 @@ def to_junit(report: Document) -> str:
         for row in rows:
             suite.add_testcase(_case(row))
         xml.add_testsuite(suite)
+    if report.proof is not None:
+        xml.add_testsuite(_proof(report.proof))
     text: bytes = xml.tostring()  # type: ignore[no-untyped-call]
     return text.decode()
 
 
 def _case(row: CellRow) -> TestCase:
-    case = TestCase(f"{row.model}/{row.backend}", f"{row.hardware}.{row.build.name}")
+    case = TestCase(f"{row.model}/{row.backend}", f"{row.card}.{row.build.name}")
     case.time = row.seconds or 0.0
     why = _printable(wording.why(row))
     match row.verdict:
         case Verdict.FAILED if row.waived:
             case.result = [Skipped(f"waived: {why}")]
+        case Verdict.FAILED if wording.is_witness(row):
+            case.result = [Skipped(f"{row.arm}: {why}")]
         case Verdict.FAILED:
             case.result = [Failure(why, row.category)]
         case Verdict.NOT_RUN:
@@ -32,6 +41,21 @@ def _case(row: CellRow) -> TestCase:
         case Verdict.PASSED:
             pass
     return case
+
+
+def _proof(proof: ProofRow) -> TestSuite:
+    case = TestCase(proof.claim, "proof")
+    why = _printable("\n".join([proof.sentence, *proof.reasons]))
+    match proof.standing:
+        case Standing.NOT_PROVEN:
+            case.result = [Failure(why, "not_proven")]
+        case Standing.INCOMPLETE:
+            case.result = [Error(why)]
+        case Standing.PROVEN:
+            pass
+    suite = TestSuite("proof")
+    suite.add_testcase(case)
+    return suite
 
 
 def _printable(text: str) -> str:

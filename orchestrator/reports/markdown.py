@@ -1,11 +1,15 @@
-"""The matrix for a pull request or a page."""
+"""The matrix for a pull request or a page, in GitHub's Markdown."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
-from orchestrator.reports import wording
-from orchestrator.reports.document import CellRow, Document
+from orchestrator.judge import Verdict
+from orchestrator.proof import Regression
+from orchestrator.reports import before_after, wording
+from orchestrator.reports.before_after import Line
+from orchestrator.reports.document import Document, ProofRow
+from orchestrator.reports.rows import CellRow
 
-_SIGNS = {"passed": "✅", "failed": "❌", "not run": "⚪"}
+_SIGNS = {Verdict.PASSED: "✅", Verdict.FAILED: "❌", Verdict.NOT_RUN: "⚪"}
 _COLUMNS = (
     "model",
     "backend",
@@ -24,12 +28,71 @@ def to_markdown(report: Document) -> str:
 
 
 def _lines(report: Document) -> Iterator[str]:
+    if report.proof is None:
+        yield from _answer(report)
+        yield from _emulation(report)
+        yield from _changes(report)
+        yield from _matrix(report)
+        return
+    yield f"**{_text(report.proof.sentence)}**"
+    yield from _proof(report.proof, report.cells)
+    yield from _emulation(report)
+    yield ""
+    yield from _answer(report)
+    yield f"\n<details>\n<summary>The whole matrix: {len(report.cells)} cells</summary>"
+    yield from _matrix(report)
+    yield "\n</details>"
+
+
+def _answer(report: Document) -> Iterator[str]:
     yield f"**{_text(report.gate.sentence)}** (suite `{report.suite}`)"
+
+
+def _emulation(report: Document) -> Iterator[str]:
+    if note := wording.emulation(report):
+        yield f"\n<sub>{_text(note)}</sub>"
+
+
+def _proof(proof: ProofRow, cells: tuple[CellRow, ...]) -> Iterator[str]:
+    if proof.reasons:
+        yield ""
+        yield from (f"- {_text(reason)}" for reason in proof.reasons)
+    builds = [f"{part}: `{build}`" for build, part in proof.arms.items()]
+    yield ""
+    yield from _table(
+        ["card", "model", "target asked", "draft asked", *builds],
+        (_compared(line, proof) for line in before_after.lines(proof, cells)),
+    )
+    yield "\n_italic_: not part of the claim"
+    yield from _regressions("Regressions with the fix", proof.regressions)
+    if "attempt" in proof.arms.values():
+        yield from _regressions("Regressions of other attempts, against the fix", proof.attempts)
+
+
+def _compared(line: Line, proof: ProofRow) -> Iterator[str]:
+    asked = map(_text, (line.card, line.model, line.target_asked, line.draft_asked))
+    yield from asked if line.claimed else (f"_{text}_" for text in asked)
+    for build in proof.arms:
+        answer = line.answers.get(build)
+        yield f"{_SIGNS[answer.verdict]} {_text(answer.text)}" if answer else wording.NOTHING
+
+
+def _regressions(title: str, regressions: Iterable[Regression]) -> Iterator[str]:
+    found = [*wording.regressions(regressions)]
+    yield f"\n**{title}:** {len(found) or 'none'}\n"
+    yield from (f"- `{cell}` {_text(text)}" for cell, text in found)
+
+
+def _changes(report: Document) -> Iterator[str]:
+    for step, changes in wording.changelog(report.changes):
+        yield f"\n### {_text(step)}\n"
+        yield from (f"- **{_text(cells)}**: {_text(what)}" for cells, what in changes)
+
+
+def _matrix(report: Document) -> Iterator[str]:
     for title, rows in wording.sections(report.cells):
         yield f"\n### {_text(title)}\n"
-        yield f"| {' | '.join(_COLUMNS)} |"
-        yield "|" + "---|" * len(_COLUMNS)
-        yield from map(_row, rows)
+        yield from _table(_COLUMNS, map(_row, rows))
     noted = [row for row in report.cells if wording.why(row)]
     if noted:
         yield "\n### Notes\n"
@@ -38,23 +101,30 @@ def _lines(report: Document) -> Iterator[str]:
             yield f"- `{row.id}` {wording.verdict(row)}{kind}: {_text(wording.why(row))}"
 
 
-def _row(row: CellRow) -> str:
+def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
+    columns = [*columns]
+    yield f"| {' | '.join(columns)} |"
+    yield "|" + "---|" * len(columns)
+    yield from (f"| {' | '.join(row)} |" for row in rows)
+
+
+def _row(row: CellRow) -> Iterable[str]:
     fields = (
         row.model,
         row.backend,
         f"{_SIGNS[row.verdict]} {wording.verdict(row)}",
-        wording.attention(row, "target"),
-        wording.attention(row, "draft"),
+        wording.got(row, "target"),
+        wording.got(row, "draft"),
         wording.other_requests(row) or wording.NOTHING,
         row.kv_layout or wording.NOTHING,
         row.runner or wording.NOTHING,
         wording.seconds(row),
     )
-    return f"| {' | '.join(map(_text, fields))} |"
+    return map(_text, fields)
 
 
 def _text(text: str) -> str:
-    """Engine messages are somebody else's text: they must not become markup."""
-    for sign in "\\`*_<>|[]":
+    """Engine messages are somebody else's text: no markup, and nobody gets mentioned."""
+    for sign in "\\`*_~<>|[]":
         text = text.replace(sign, f"\\{sign}")
-    return " ".join(text.split())
+    return " ".join(text.replace("&", "&amp;").replace("@", "@\N{WORD JOINER}").split())

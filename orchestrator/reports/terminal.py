@@ -1,6 +1,6 @@
 """The matrix on a screen."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from rich.console import Group, RenderableType
 from rich.markup import escape
@@ -9,8 +9,17 @@ from rich.text import Text
 
 from orchestrator.judge import Verdict
 from orchestrator.progress import STYLES
-from orchestrator.reports import wording
-from orchestrator.reports.document import CellRow, Document
+from orchestrator.proof import Regression, Standing
+from orchestrator.reports import before_after, wording
+from orchestrator.reports.document import Document, ProofRow
+from orchestrator.reports.rows import CellRow
+
+_WORDS = {"dropped": "yellow", "refused": "magenta", "honoured": "green"}
+_STANDINGS = {
+    Standing.PROVEN: "bold green",
+    Standing.NOT_PROVEN: "bold red",
+    Standing.INCOMPLETE: "bold yellow",
+}
 
 
 def render(report: Document) -> Group:
@@ -24,6 +33,11 @@ def _parts(report: Document) -> Iterator[RenderableType]:
     for row in report.cells:
         yield from _note(row)
     yield ""
+    yield from _changes(report)
+    if report.proof is not None:
+        yield from _proof(report.proof, report.cells)
+    if note := wording.emulation(report):
+        yield Text(note, style="dim")
     style = "bold green" if report.gate.ships else "bold red"
     yield Text(f"gate {report.gate.sentence}", style=style)
 
@@ -43,8 +57,8 @@ def _table(title: str, rows: list[CellRow]) -> Table:
         grid.add_row(
             escape(f"{row.model} / {row.backend}"),
             Text(wording.verdict(row), style=_style(row)),
-            _coloured(wording.attention(row, "target")),
-            _coloured(wording.attention(row, "draft")),
+            _coloured(wording.got(row, "target")),
+            _coloured(wording.got(row, "draft")),
             *([_coloured(wording.other_requests(row) or wording.NOTHING)] if others else []),
             " ".join(part for part in (row.kv_layout, row.runner) if part) or wording.NOTHING,
             wording.seconds(row),
@@ -53,9 +67,9 @@ def _table(title: str, rows: list[CellRow]) -> Table:
 
 
 def _coloured(text: str) -> Text:
-    word = text.rsplit(" ", 1)[-1]
-    style = {"dropped": "yellow", "refused": "magenta", "honoured": "green"}.get(word, "")
-    return Text(text, style=style)
+    """By what became of the first request that it tells of."""
+    word = text.split(", ", 1)[0].rsplit(" ", 1)[-1]
+    return Text(text, style=_WORDS.get(word, ""))
 
 
 def _note(row: CellRow) -> Iterator[Text]:
@@ -65,9 +79,52 @@ def _note(row: CellRow) -> Iterator[Text]:
     kind = f"  {row.category}" if row.category else ""
     yield Text(f"{row.id}  {wording.verdict(row)}{kind}", style=_style(row))
     yield Text(f"    {why}", style="" if row.verdict is not Verdict.PASSED else "dim")
-    if row.failure is not None and row.verdict is not Verdict.PASSED and not row.waived:
+    if row.failure is not None and row.verdict is not Verdict.PASSED and not _excused(row):
         yield Text(f"    {row.failure.owner}: {row.failure.next}", style="dim")
 
 
+def _changes(report: Document) -> Iterator[RenderableType]:
+    for step, changes in wording.changelog(report.changes):
+        yield Text(f"changed {step}", style="bold")
+        for cells, what in changes:
+            yield Text(f"  {cells}")
+            yield Text(f"    {what}", style="dim")
+        yield ""
+
+
+def _proof(proof: ProofRow, cells: tuple[CellRow, ...]) -> Iterator[RenderableType]:
+    yield Text(proof.sentence, style=_STANDINGS[proof.standing])
+    yield from (Text(f"  {reason}") for reason in proof.reasons)
+    grid = Table(box=None)
+    for title in ("card / model", "target asked", "draft asked"):
+        grid.add_column(title, overflow="fold")
+    for build, part in proof.arms.items():
+        grid.add_column(Text(f"{part}: {build}"), overflow="fold")
+    for line in before_after.lines(proof, cells):
+        answers = [line.answers.get(build) for build in proof.arms]
+        grid.add_row(
+            Text(f"{line.card} / {line.model}", style="" if line.claimed else "italic"),
+            Text(line.target_asked),
+            Text(line.draft_asked),
+            *(Text(a.text, style=STYLES[a.verdict]) if a else wording.NOTHING for a in answers),
+        )
+    yield grid
+    yield Text("in italics: not part of the claim", style="dim italic")
+    yield from _regressions("regressed with the fix", proof.regressions)
+    yield from _regressions("regressed with another attempt, against the fix", proof.attempts)
+    yield ""
+
+
+def _regressions(title: str, regressions: Iterable[Regression]) -> Iterator[Text]:
+    found = [*wording.regressions(regressions)]
+    if found:
+        yield Text(f"{title}: {len(found)}", style="bold")
+        yield from (Text(f"  {cell}  {text}") for cell, text in found)
+
+
 def _style(row: CellRow) -> str:
-    return "dim" if row.waived else STYLES[row.verdict]
+    return "dim" if _excused(row) else STYLES[row.verdict]
+
+
+def _excused(row: CellRow) -> bool:
+    return row.waived or wording.is_witness(row)

@@ -1,0 +1,97 @@
+"""The table of a proof: the same questions to each of its builds, side by side."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orchestrator.config import FieldName
+from orchestrator.judge import Verdict
+from orchestrator.reports import wording
+from orchestrator.reports.document import ProofRow
+from orchestrator.reports.rows import CellRow
+
+DRAFT = "draft."
+TARGET = "target."
+ATTENTION = "attention_backend"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    verdict: Verdict
+    text: str
+    """`TRITON_ATTN honoured, LBNHC`, or the category of the failure."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Line:
+    """One question to one card, with every build's answer."""
+
+    card: str
+    model: str
+    target_asked: str
+    draft_asked: str
+    claimed: bool
+    answers: dict[str, Answer]
+    """By build."""
+
+
+def lines(proof: ProofRow, cells: Iterable[CellRow]) -> list[Line]:
+    """The questions of the claim, and those others that some build did not pass."""
+    claimed = set(proof.cells)
+    questions: dict[str, list[CellRow]] = {}
+    for row in cells:
+        if row.build.name in proof.arms:
+            questions.setdefault(row.id.rsplit("/", 1)[0], []).append(row)
+    fields = _fields([row for rows in questions.values() for row in rows if row.id in claimed])
+    return [
+        _line(rows, fields, claimed=any(row.id in claimed for row in rows))
+        for rows in questions.values()
+        if any(row.id in claimed or row.verdict is not Verdict.PASSED for row in rows)
+    ]
+
+
+def _fields(claimed: Iterable[CellRow]) -> list[FieldName]:
+    """What the claim is about: what its cells ask for the draft, or else for the target."""
+    asked = [*dict.fromkeys(name for row in claimed for name in row.asked)]
+    return [name for name in asked if name.startswith(DRAFT)] or asked
+
+
+def _line(rows: list[CellRow], fields: list[FieldName], *, claimed: bool) -> Line:
+    first = rows[0]
+    return Line(
+        card=first.card,
+        model=first.model,
+        target_asked=_asked(first, TARGET) or "auto",
+        draft_asked=_asked(first, DRAFT) or "unset",
+        claimed=claimed,
+        answers={row.build.name: _answer(row, fields) for row in rows},
+    )
+
+
+def _asked(row: CellRow, owner: str) -> str:
+    """`TRITON_ATTN`, `kv_cache_dtype fp8`; what is no owner's counts as the target's."""
+    mine = {
+        name: value
+        for name, value in row.asked.items()
+        if name.startswith(DRAFT) is (owner == DRAFT)
+    }
+    return ", ".join(
+        value if name.endswith(ATTENTION) else f"{name.removeprefix(owner)} {value}"
+        for name, value in mine.items()
+    )
+
+
+def _answer(row: CellRow, fields: Iterable[FieldName]) -> Answer:
+    if row.outcome is None:
+        return Answer(verdict=row.verdict, text="not run")
+    if row.outcome != "runs":
+        return Answer(verdict=row.verdict, text=row.category or row.outcome)
+    parts = [_became(row, name) for name in fields]
+    parts += [row.kv_layout] if row.kv_layout else []
+    return Answer(verdict=row.verdict, text=", ".join(part for part in parts if part))
+
+
+def _became(row: CellRow, name: FieldName) -> str:
+    request = row.requests.get(name)
+    if request is None or request.asked is not None or request.got is None:
+        return wording.became(request)
+    return f"{request.got} {request.verdict}"

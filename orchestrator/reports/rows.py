@@ -1,0 +1,245 @@
+"""One cell of a report: what was asked, seen and concluded."""
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.contract import (
+    Attempt,
+    AttentionGroup,
+    BuildSpec,
+    Emulated,
+    EngineMode,
+    Isolation,
+    MoeGroup,
+    Rejection,
+    Selection,
+)
+from orchestrator import asking
+from orchestrator.cells import Cell
+from orchestrator.classify import taxonomy
+from orchestrator.config import FieldName, RequestVerdict
+from orchestrator.judge import Verdict, one_line_cause
+from orchestrator.matrix import Matrix
+from orchestrator.proof import Arm
+from orchestrator.records import Record
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestRow:
+    asked: str | None
+    got: str | None
+    verdict: RequestVerdict
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildRow:
+    name: str
+    origin: str
+    """Where its code comes from: `release 0.32.0`, `wheel FILE`, `interpreter PYTHON`."""
+
+    checkout: str | None
+    digest: str | None
+    """None where the build was never made ready."""
+
+    vllm_version: str | None
+    patches: dict[str, str] = field(default_factory=dict)
+    """Patch name to the SHA-256 of its text."""
+
+    sources: dict[str, str] = field(default_factory=dict)
+    """Patched files to the SHA-256 that the probe found where vLLM was imported from."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PlacementRow:
+    node: str
+    labels: dict[str, str]
+    devices: tuple[str, ...]
+    device: dict[str, str]
+    """The device as vLLM saw it."""
+
+    isolation: Isolation
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class FailureRow:
+    category: str
+    owner: str
+    phase: str | None
+    """The phase it happened in; None where the engine ran, but not on what was asked."""
+
+    cause: str
+    """One line: type and message of the innermost exception, or how the process ended."""
+
+    next: str
+    """What to do about it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellRow:
+    id: str
+    hardware: str
+    model: str
+    backend: str
+    verdict: Verdict
+    category: str | None
+    """The kind of failure seen; also of a passed cell, where the failure was expected."""
+
+    reasons: tuple[str, ...]
+    """Why it did not pass."""
+
+    waived: bool
+    arm: Arm | None = None
+    """The build's part in the suite's proof, if it has one. Only *after* is to be shipped."""
+
+    engine_mode: EngineMode
+    emulated: str | None = None
+    """Which of the report's `emulations` says what was not real."""
+
+    check: str
+    asked: dict[FieldName, str] = field(default_factory=dict)
+    outcome: str | None
+    requests: dict[str, RequestRow]
+    target: tuple[AttentionGroup, ...] = ()
+    draft: tuple[AttentionGroup, ...] = ()
+    target_moe: tuple[MoeGroup, ...] = ()
+    draft_moe: tuple[MoeGroup, ...] = ()
+    kv_layout: str | None = None
+    runner: str | None = None
+    phases: dict[str, float] = field(default_factory=dict)
+    """Phase to seconds, in order."""
+
+    seconds: float | None = None
+    attempts: int = 0
+    failure: FailureRow | None = None
+    rejections: tuple[Rejection, ...] = ()
+    selections: tuple[Selection, ...] = ()
+    """What the layers asked of vLLM's attention selector, and its whole answers."""
+
+    build: BuildRow
+    placement: PlacementRow | None = None
+    versions: dict[str, str] = field(default_factory=dict)
+    log: str | None = None
+    """The probe's output; a path inside the run directory is relative to it."""
+
+    @property
+    def card(self) -> str:
+        """The hardware as people must see it: `h100-emulated` where it is not there."""
+        return self.id.split("/", 1)[0]
+
+
+def row(matrix: Matrix, cell: Cell, *, waived: bool, arm: Arm | None) -> CellRow:
+    record = matrix.record(cell)
+    asked_and_concluded = CellRow(
+        id=cell.id,
+        hardware=cell.axis("hardware"),
+        model=cell.axis("model"),
+        backend=cell.axis("backend"),
+        verdict=matrix.verdict(cell),
+        category=record.judgement.category if record else None,
+        reasons=matrix.reasons(cell),
+        waived=waived,
+        arm=arm,
+        engine_mode=cell.engine_mode,
+        check=cell.check,
+        asked={name: value for name, value in asking.asked(cell).items() if value is not None},
+        outcome=record.judgement.outcome if record else None,
+        requests=_requests(record),
+        build=_build(cell, record),
+    )
+    return asked_and_concluded if record is None else _with_attempt(asked_and_concluded, record)
+
+
+def _with_attempt(row: CellRow, record: Record) -> CellRow:
+    """What the node and the probe saw, where there was an attempt."""
+    attempt = record.attempt
+    if attempt is None:
+        return row
+    row = dataclasses.replace(
+        row,
+        seconds=round(attempt.seconds, 3),
+        attempts=len(record.earlier) + 1,
+        failure=_failure(record),
+        log=_inside(attempt),
+    )
+    if (report := attempt.report) is None:
+        return row
+    return dataclasses.replace(
+        row,
+        target=report.target,
+        draft=report.draft,
+        target_moe=report.target_moe,
+        draft_moe=report.draft_moe,
+        kv_layout=report.engine.kv_layout,
+        runner=report.engine.runner,
+        phases={time.phase: round(time.seconds, 3) for time in report.phases},
+        rejections=report.rejections,
+        selections=report.selections,
+        emulated=None if report.emulated is None else emulation_name(report.emulated),
+        versions=report.versions,
+        placement=PlacementRow(
+            node=attempt.placement.node,
+            labels=attempt.placement.labels,
+            devices=attempt.placement.devices,
+            device=report.device,
+            isolation=attempt.isolation,
+        ),
+    )
+
+
+def emulation_name(emulated: Emulated) -> str:
+    """Short, and the same for cells with the very same things not real."""
+    content = json.dumps(dataclasses.asdict(emulated), sort_keys=True)
+    return f"{emulated.card.name}-{hashlib.sha256(content.encode()).hexdigest()[:8]}"
+
+
+def _inside(attempt: Attempt) -> str:
+    """Relative to the run directory where it lies in one, so that a run can be moved."""
+    inside = f"cells/{attempt.cell_id}/{attempt.number}/{Path(attempt.log).name}"
+    return inside if attempt.log.endswith(f"/{inside}") else attempt.log
+
+
+def _requests(record: Record | None) -> dict[str, RequestRow]:
+    if record is None:
+        return {}
+    return {
+        name: RequestRow(asked=request.asked, got=request.got, verdict=request.verdict)
+        for name, request in record.judgement.requests.items()
+    }
+
+
+def _build(cell: Cell, record: Record | None) -> BuildRow:
+    build = record.build if record else None
+    report = record.attempt.report if record and record.attempt else None
+    return BuildRow(
+        name=cell.build.name,
+        origin=_origin(cell.build),
+        checkout=cell.build.checkout,
+        digest=build.digest if build else None,
+        vllm_version=build.vllm_version if build else None,
+        patches={patch.name: patch.sha256 for patch in cell.build.patches},
+        sources=report.sources if report else {},
+    )
+
+
+def _origin(build: BuildSpec) -> str:
+    if build.release is not None:
+        return f"release {build.release}"
+    return f"wheel {build.wheel}" if build.wheel else f"interpreter {build.interpreter}"
+
+
+def _failure(record: Record) -> FailureRow | None:
+    attempt, category = record.attempt, record.judgement.category
+    if attempt is None or category is None:
+        return None
+    kind = taxonomy().categories[category]
+    ran = record.judgement.outcome == "runs"
+    return FailureRow(
+        category=category,
+        owner=kind.owner,
+        phase=None if ran else attempt.phase,
+        cause="; ".join(record.judgement.reasons) if ran else one_line_cause(attempt),
+        next=kind.next,
+    )

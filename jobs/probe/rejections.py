@@ -54,7 +54,7 @@ def _refused(message: str) -> Iterator[Rejection]:
             yield _rejection(refusal["backend"], refusal["reasons"].split(", "), "error")
 
 
-def _said(seen: Iterable[selections.Selection]) -> Iterator[Rejection]:
+def _said(seen: Iterable[selections.Question]) -> Iterator[Rejection]:
     """What was logged about the backend that was asked for, while selecting."""
     for selection in seen:
         if selection.asked is not None:
@@ -62,7 +62,7 @@ def _said(seen: Iterable[selections.Selection]) -> Iterator[Rejection]:
             yield from [_rejection(selection.asked, about, "selection")] if about else []
 
 
-def _validated(seen: Sequence[selections.Selection]) -> list[Rejection]:
+def _validated(seen: Sequence[selections.Question]) -> list[Rejection]:
     """Ask each backend's own class about each configuration that was selected for."""
     if not seen:
         return []
@@ -75,11 +75,12 @@ def _validated(seen: Sequence[selections.Selection]) -> list[Rejection]:
             _rejection(member.name, reasons, "validation")
             for selection in seen
             for member in backends.members()
-            if (reasons := _reasons(member, selection.config | {"device_capability": capability}))
+            if (reasons := reasons_of(member, selection.fields | {"device_capability": capability}))
         ]
 
 
-def _reasons(member: Any, config: dict[str, Any]) -> tuple[str, ...]:
+def reasons_of(member: Any, config: dict[str, Any]) -> tuple[str, ...]:
+    """Why the backend can't serve this configuration; none: it can."""
     # Importing a backend for other hardware may fail in any way, and so may asking it
     # about this hardware; how it fails is why it can't be taken.
     try:

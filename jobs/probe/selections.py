@@ -14,22 +14,38 @@ SELECT = "_cached_get_attn_backend"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Selection:
+class Question:
     asked: str | None
     """The backend that was requested, if one was."""
 
-    config: dict[str, Any]
-    """vLLM's selector configuration, by field."""
+    config: Any
+    """vLLM's selector configuration, a named tuple."""
 
-    said: tuple[str, ...]
+    num_heads: int | None
+    said: tuple[str, ...] = ()
     """What was logged meanwhile."""
+
+    engine: Any = None
+    """The engine's configuration at that time, which some backends look at."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        fields: dict[str, Any] = self.config._asdict()
+        return fields
+
+    def is_as(self, other: "Question") -> bool:
+        return (self.asked, self.config, self.num_heads) == (
+            other.asked,
+            other.config,
+            other.num_heads,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Selections:
     """Grows while an engine is built: layers select their backends one after the other."""
 
-    seen: list[Selection] = field(default_factory=list)
+    seen: list[Question] = field(default_factory=list)
     passed_over: list[Rejection] = field(default_factory=list)
     """By a platform that tries its backends in turn."""
 
@@ -61,20 +77,30 @@ def _observed(select: Callable[..., Any], selections: Selections) -> Callable[..
             with _listening(said):
                 return select(*args, **kwargs)
         finally:
-            selection = _selection([*args, *kwargs.values()], tuple(said))
-            if all(selection.config != earlier.config for earlier in selections.seen) or said:
-                selections.seen.append(selection)
+            question = _question([*args, *kwargs.values()], kwargs.get("num_heads"), tuple(said))
+            if question and (said or not any(map(question.is_as, selections.seen))):
+                selections.seen.append(question)
 
     observed.observed = True  # type: ignore[attr-defined]  # the mark that it is ours
     return observed
 
 
-def _selection(arguments: list[Any], said: tuple[str, ...]) -> Selection:
+def _question(
+    arguments: list[Any], num_heads: int | None, said: tuple[str, ...]
+) -> Question | None:
     """The arguments by what they are: vLLM has moved and renamed them between versions."""
-    configs = [argument._asdict() for argument in arguments if hasattr(argument, "_asdict")]
+    from vllm.config import get_current_vllm_config
+
+    configs = [argument for argument in arguments if hasattr(argument, "_asdict")]
     backends = [argument.name for argument in arguments if hasattr(argument, "name")]
-    return Selection(
-        asked=backends[0] if backends else None, config=configs[0] if configs else {}, said=said
+    if not configs:
+        return None
+    return Question(
+        asked=backends[0] if backends else None,
+        config=configs[0],
+        num_heads=num_heads,
+        said=said,
+        engine=get_current_vllm_config(),
     )
 
 
@@ -83,7 +109,7 @@ def _observed_trial(try_all: Callable[..., Any], selections: Selections) -> Call
     def observed(*args: Any, **kwargs: Any) -> Any:
         valid, invalid = try_all(*args, **kwargs)
         selections.passed_over.extend(
-            Rejection(backend=backend.name, reasons=_reasons(said), said_by="selection")
+            Rejection(backend=backend.name, reasons=reasons(said), said_by="selection")
             for backend, said in invalid.items()
         )
         return valid, invalid
@@ -91,8 +117,8 @@ def _observed_trial(try_all: Callable[..., Any], selections: Selections) -> Call
     return observed
 
 
-def _reasons(said: Any) -> tuple[str, ...]:
-    """CUDA's platform puts a priority before them, ROCm's does not."""
+def reasons(said: Any) -> tuple[str, ...]:
+    """As a trial gives them: CUDA's platform puts a priority before them, ROCm's does not."""
     return tuple(said[1] if isinstance(said, tuple) else said)
 
 

@@ -30,6 +30,7 @@ def reading(
         draft_moe=(),
         engine=Engine(runner="V1", draft_class=draft_class),
         rejections=(),
+        selections=(),
         notes=(),
     )
 

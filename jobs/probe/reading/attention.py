@@ -59,7 +59,7 @@ def _group_of_one(
         kv_cache_dtype=name_of(getattr(layer, "kv_cache_dtype", None)),
         kv_torch_dtype=name_of(getattr(cache, "dtype", None)),
         sliding_window=_window(layer, spec),
-        layouts=_layouts(backend),
+        layouts=layouts(backend),
         mla_prefill_backend=class_path(prefill) if prefill is not None else None,
     )
 
@@ -95,7 +95,7 @@ def _window(layer: Any, spec: Any) -> int | None:
     return window if isinstance(window, int) else None
 
 
-def _layouts(backend: Any) -> tuple[str, ...] | None:
+def layouts(backend: Any) -> tuple[str, ...] | None:
     if hasattr(backend, "supported_kv_cache_layouts"):
         layouts = backend.supported_kv_cache_layouts()
         return tuple(layout.name for layout in layouts) if layouts is not None else None

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jobs.contract import AttentionGroup, Engine, MoeGroup, Rejection
+from jobs.contract import AttentionGroup, Engine, MoeGroup, Rejection, Selection
 from jobs.probe import rejections
 from jobs.probe.reading.worker import WorkerReading
 
@@ -28,6 +28,7 @@ def joined(readings: Sequence[WorkerReading]) -> dict[str, Any]:
         "draft_moe": _union(reading.draft_moe for reading in readings),
         "engine": dataclasses.replace(first.engine, draft_class=drafts[0] if drafts else None),
         "rejections": rejections.merged(_union(reading.rejections for reading in readings)),
+        "selections": _union(reading.selections for reading in readings),
         "notes": (*_union(reading.notes for reading in readings), *_disagreements(readings)),
     }
 
@@ -62,6 +63,7 @@ def _reading(text: str) -> WorkerReading:
         "draft_moe": tuple(MoeGroup(**group) for group in raw["draft_moe"]),
         "engine": Engine(**raw["engine"]),
         "rejections": tuple(map(_rejection, raw["rejections"])),
+        "selections": tuple(map(_selection, raw["selections"])),
         "notes": tuple(raw["notes"]),
     }
     return WorkerReading(**raw)
@@ -78,3 +80,11 @@ def _attention_group(raw: dict[str, Any]) -> AttentionGroup:
 
 def _rejection(raw: dict[str, Any]) -> Rejection:
     return Rejection(**(raw | {"reasons": tuple(raw["reasons"])}))
+
+
+def _selection(raw: dict[str, Any]) -> Selection:
+    changed = {
+        "accepted": tuple(raw["accepted"]),
+        "rejected": tuple(map(_rejection, raw["rejected"])),
+    }
+    return Selection(**(raw | changed))

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.contract import AttentionGroup, Engine, MoeGroup, Rejection
-from jobs.probe import rejections
+from jobs.contract import AttentionGroup, Engine, MoeGroup, Rejection, Selection
+from jobs.probe import rejections, selections, tables
 from jobs.probe.notes import Notes
 from jobs.probe.reading import attention, device, engine, moe
 from jobs.probe.reading.owners import Owners
@@ -20,6 +20,7 @@ class WorkerReading:
     draft_moe: tuple[MoeGroup, ...]
     engine: Engine
     rejections: tuple[Rejection, ...]
+    selections: tuple[Selection, ...]
     notes: tuple[str, ...]
 
 
@@ -41,5 +42,6 @@ def read(worker: Any) -> WorkerReading:
         draft_moe=notes.attempt("draft MoE", lambda: moe.groups(owners.draft_model), ()),
         engine=notes.attempt("engine", lambda: engine.read(worker, owners), Engine()),
         rejections=notes.attempt("rejections", lambda: rejections.of_this_process(taken=taken), ()),
+        selections=notes.attempt("selections", lambda: tables.of_all(selections.HERE.seen), ()),
         notes=(*owners.contradictions(layers), *notes.lines),
     )

@@ -41,13 +41,27 @@ def load(raw: Mapping[str, Any], folders: Sequence[Path]) -> Config:
         mistakes = [_explain(mistake, raw, folders) for mistake in invalid.errors()]
         mistakes += _contradictions(raw, folders)
         raise ConfigError("the configuration does not make sense:", mistakes) from None
-    if mistakes := [*_contradictions(raw, folders), *_unknown_categories(config)]:
+    mistakes = [*_contradictions(raw, folders), *_unknown_categories(config), *_lost(config)]
+    if mistakes:
         raise ConfigError("the configuration does not make sense:", mistakes)
     builds = {
         name: replace(build, patches=tuple(str(_find(p, folders)) for p in build.patches))
         for name, build in config.build.items()
     }
-    return replace(config, build=builds, cache=str(Path(config.cache).expanduser().absolute()))
+    return replace(
+        config,
+        build=builds,
+        evidence=_evidence(config, folders),
+        cache=str(Path(config.cache).expanduser().absolute()),
+    )
+
+
+def _evidence(config: Config, folders: Sequence[Path]) -> tuple[str, ...]:
+    """The folder beside conf/, if there is one and nothing else was said."""
+    if config.evidence is not None:
+        return tuple(str(Path(path).expanduser().absolute()) for path in config.evidence)
+    beside = folders[0].parent / "evidence"
+    return (str(beside),) if beside.is_dir() else ()
 
 
 def build_specs(config: Config) -> dict[str, BuildSpec]:
@@ -184,6 +198,12 @@ def _unknown_categories(config: Config) -> Iterator[str]:
         yield from _of_category(
             f"suite.expectations.{number}.expect.category", rule.expect.category
         )
+
+
+def _lost(config: Config) -> Iterator[str]:
+    for path in config.evidence or ():
+        if not Path(path).expanduser().exists():
+            yield f"evidence: there is no {path}"
 
 
 def _of_category(place: str, category: str | None) -> Iterator[str]:

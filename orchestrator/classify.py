@@ -20,6 +20,9 @@ EMULATION_LIMIT = "emulation_limit"
 FOREIGN_BACKEND = "foreign_backend"
 """An emulated engine starts with what the real card has no kernels for."""
 
+PREDICTION_DIFFERS = "prediction_differs"
+"""An emulated engine and the real card did not do the same."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Category:

@@ -286,6 +286,9 @@ class Config:
     """How often a cell is tried at most when its failure may not be its own."""
 
     cluster: ClusterChoice
+    evidence: tuple[Text, ...] | None
+    """Run directories and files with records of real cards, which predictions are held against."""
+
     runs: Text
     """Folder that run directories go to."""
 

@@ -1,11 +1,11 @@
 """May this release ship?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
 
-from orchestrator.cells import Cell
+from orchestrator.classify import PREDICTION_DIFFERS
 from orchestrator.config import Gate, Proof, Waiver
 from orchestrator.judge import Verdict
 from orchestrator.matrix import Matrix
@@ -36,6 +36,9 @@ class Decision:
     expired: tuple[Waiver, ...]
     """Waivers that would have fitted, but their day has passed."""
 
+    confirmed: int = 0
+    """How many predictions a real card has made true."""
+
     demonstration: Demonstration | None = None
     """What the run says about the suite's claim, if it has one."""
 
@@ -52,8 +55,14 @@ class Decision:
         """The whole answer in one sentence."""
         if self.ships:
             waived = f", {len(self.waived)} waived" if self.waived else ""
-            return f"ships: {self.passed} of {self.cells} cells passed{waived}"
-        troubles = [f"{_listed(self.blockers)} of {self.cells} cells"] if self.blockers else []
+            confirmed = f", {self.confirmed} confirmed by a real card" if self.confirmed else ""
+            return f"ships: {self.passed} of {self.cells} cells passed{waived}{confirmed}"
+        mistaken = [each for each in self.blockers if each.category == PREDICTION_DIFFERS]
+        others = [each for each in self.blockers if each not in mistaken]
+        troubles = [f"{_listed(others)} of {self.cells} cells"] if others else []
+        if mistaken:
+            differ = "prediction differs" if len(mistaken) == 1 else "predictions differ"
+            troubles.append(f"{len(mistaken)} {differ} from a real card")
         if self.demonstration is not None and self.demonstration.standing is not Standing.PROVEN:
             troubles.append(f"the claim is {self.demonstration.standing}")
         if self.regressions:
@@ -72,16 +81,13 @@ def decide(matrix: Matrix, gate: Gate, *, today: date, proof: Proof | None = Non
     blockers: list[Blocker] = []
     waived: list[Waived] = []
     expired: list[Waiver] = []
-    for cell in matrix.cells:
-        verdict = matrix.verdict(cell)
-        if verdict is Verdict.PASSED or (verdict is Verdict.FAILED and is_witness(cell, proof)):
-            continue
-        blocker = _blocker(matrix, cell)
+    for blocker in [*_not_passed(matrix, proof), *_mistaken(matrix)]:
         fitting = [*_fitting(gate, blocker)]
         valid = [waiver for waiver in fitting if not _expired(waiver, today)]
         expired += [waiver for waiver in fitting if waiver not in valid]
         if valid and blocker.category is not None:
-            waived.append(Waived(cell_id=cell.id, category=blocker.category, waiver=valid[0]))
+            excused = Waived(cell_id=blocker.cell_id, category=blocker.category, waiver=valid[0])
+            waived.append(excused)
         else:
             blockers.append(blocker)
     return Decision(
@@ -90,23 +96,40 @@ def decide(matrix: Matrix, gate: Gate, *, today: date, proof: Proof | None = Non
         blockers=tuple(blockers),
         waived=tuple(waived),
         expired=tuple(dict.fromkeys(expired)),
+        confirmed=len(matrix.confirmed),
         demonstration=None if proof is None else weigh(matrix, proof),
     )
 
 
-def _blocker(matrix: Matrix, cell: Cell) -> Blocker:
-    record = matrix.record(cell)
-    return Blocker(
-        cell_id=cell.id,
-        verdict=matrix.verdict(cell),
-        category=record.judgement.category if record else None,
-        reason="; ".join(matrix.reasons(cell)),
-    )
+def _not_passed(matrix: Matrix, proof: Proof | None) -> Iterator[Blocker]:
+    for cell in matrix.cells:
+        verdict, record = matrix.verdict(cell), matrix.record(cell)
+        if verdict is Verdict.PASSED or (verdict is Verdict.FAILED and is_witness(cell, proof)):
+            continue
+        yield Blocker(
+            cell_id=cell.id,
+            verdict=verdict,
+            category=record.judgement.category if record else None,
+            reason="; ".join(matrix.reasons(cell)),
+        )
+
+
+def _mistaken(matrix: Matrix) -> Iterator[Blocker]:
+    """Cells whose emulated engine did something else than a real card, whatever their verdict."""
+    for cell in matrix.cells:
+        differing = [str(each) for each in matrix.disagreements if each.cell_id == cell.id]
+        if differing:
+            yield Blocker(
+                cell_id=cell.id,
+                verdict=matrix.verdict(cell),
+                category=PREDICTION_DIFFERS,
+                reason="; ".join(differing),
+            )
 
 
 def _fitting(gate: Gate, blocker: Blocker) -> Iterator[Waiver]:
-    """Only a failure can be waived: what was not run has shown nothing that could be excused."""
-    if blocker.verdict is Verdict.FAILED:
+    """What was not run has shown nothing that could be excused."""
+    if blocker.verdict is not Verdict.NOT_RUN:
         for waiver in gate.waivers:
             if fnmatchcase(blocker.cell_id, waiver.cells) and waiver.category == blocker.category:
                 yield waiver
@@ -116,9 +139,9 @@ def _expired(waiver: Waiver, today: date) -> bool:
     return waiver.expires is not None and waiver.expires < today
 
 
-def _listed(blockers: tuple[Blocker, ...]) -> str:
+def _listed(blockers: Sequence[Blocker]) -> str:
     """`2 failed (silent_fallback, timeout) and 1 not run`."""
-    parts = []
+    parts: list[str] = []
     for verdict in (Verdict.FAILED, Verdict.NOT_RUN):
         alike = [blocker for blocker in blockers if blocker.verdict is verdict]
         if alike:

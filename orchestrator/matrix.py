@@ -1,10 +1,11 @@
 """The compatibility matrix: the last word on every cell of a run."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from orchestrator.cells import Cell
 from orchestrator.judge import Verdict
+from orchestrator.predictions import Disagreement, Observation, compare, observation
 from orchestrator.records import Record
 
 
@@ -12,6 +13,11 @@ from orchestrator.records import Record
 class Matrix:
     cells: tuple[Cell, ...]
     records: dict[str, Record] = field(default_factory=dict)
+    disagreements: tuple[Disagreement, ...] = ()
+    """Where emulated engines and real cards differ."""
+
+    confirmed: tuple[str, ...] = ()
+    """Ids of the emulated cells of which a real card did the very same."""
 
     def record(self, cell: Cell) -> Record | None:
         return self.records.get(cell.id)
@@ -29,6 +35,20 @@ class Matrix:
         return sum(self.verdict(cell) is verdict for cell in self.cells)
 
 
-def build(cells: Iterable[Cell], records: Iterable[Record]) -> Matrix:
-    """Later records of a cell replace earlier ones."""
-    return Matrix(cells=tuple(cells), records={record.cell_id: record for record in records})
+def build(
+    cells: Sequence[Cell], records: Iterable[Record], evidence: Iterable[Observation] = ()
+) -> Matrix:
+    """
+    Later records of a cell replace earlier ones.
+
+    Emulated cells are compared with *evidence*, and with the real cells of this matrix.
+    """
+    latest = {record.cell_id: record for record in records}
+    here = [observation(record, "this run") for record in latest.values()]
+    compared = compare(cells, latest, [*evidence, *filter(None, here)])
+    return Matrix(
+        cells=tuple(cells),
+        records=latest,
+        disagreements=compared.disagreements,
+        confirmed=compared.confirmed,
+    )

@@ -14,7 +14,7 @@ import pydantic
 import yaml
 
 from jobs.contract import BuildSpec, EngineMode, ProvisionedBuild
-from orchestrator import gate, matrix, run_directory
+from orchestrator import evidence, gate, matrix, run_directory
 from orchestrator.cells import AXES, Cell, expand, merge, possible
 from orchestrator.checking import build_specs
 from orchestrator.cluster import Cluster
@@ -50,6 +50,7 @@ def validate(
         gate=common.gate,
         cells=cells,
         proof=common.suite.proof,
+        evidence=evidence.gather(common.evidence or (), cells),
     )
     claim = run_directory.claimed(Path(common.runs), asked, today=_today(), resume=common.resume)
     with claim as (run, resumed):
@@ -86,7 +87,7 @@ def _run_cells(
 def conclude(run: RunDirectory) -> Result:
     """The matrix and the gate's answer, from what the run directory holds."""
     asked = run.asked()
-    result = matrix.build(asked.cells, run.records)
+    result = matrix.build(asked.cells, run.records, asked.evidence)
     decision = gate.decide(result, asked.gate, today=_today(), proof=asked.proof)
     return Result(matrix=result, decision=decision)
 
@@ -117,7 +118,7 @@ def _common(configs: Sequence[Config]) -> Config:
     first, *others = configs
     differing = [
         name
-        for name in ("gate", "cluster", "runs", "resume", "cache")
+        for name in ("gate", "cluster", "evidence", "runs", "resume", "cache")
         if any(getattr(other, name) != getattr(first, name) for other in others)
     ]
     if any(other.suite.proof != first.suite.proof for other in others):

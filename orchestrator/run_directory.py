@@ -15,9 +15,10 @@ import pydantic
 
 from jobs.contract import STRICT
 from orchestrator.cells import Cell
-from orchestrator.config import Gate
+from orchestrator.config import Gate, Proof
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.judge import Verdict
+from orchestrator.predictions import Observation
 from orchestrator.records import RecordFile
 
 
@@ -33,6 +34,10 @@ class Asked:
 
     gate: Gate
     cells: tuple[Cell, ...]
+    proof: Proof | None = None
+    evidence: tuple[Observation, ...] = ()
+    """What real cards did, to hold predictions against."""
+
     run_version: Literal[1] = 1
 
 

@@ -23,7 +23,7 @@ from jobs.contract import (
 )
 from orchestrator.asking import card
 from orchestrator.cells import Cell
-from orchestrator.config import Asked, Backend, Expectation, Hardware, Model, Runner
+from orchestrator.config import Asked, Backend, Expectation, Hardware, Model, Outcome, Runner
 from orchestrator.judge import Judgement, Verdict
 from orchestrator.records import Record
 
@@ -170,11 +170,12 @@ def a_record(
     cell_id: str = "cpu/llama/auto/v0_32",
     verdict: Verdict = Verdict.PASSED,
     category: str | None = None,
+    outcome: Outcome | None = None,
     **more: Any,
 ) -> Record:
     reasons = () if verdict is Verdict.PASSED else ("for a reason",)
     return Record(
         cell_id=cell_id,
-        judgement=Judgement(verdict=verdict, category=category, reasons=reasons),
+        judgement=Judgement(verdict=verdict, category=category, outcome=outcome, reasons=reasons),
         **more,
     )

@@ -147,6 +147,13 @@ def test_a_proof_names_builds_that_are_chosen() -> None:
     )
 
 
+def test_evidence_is_found_by_an_absolute_path_and_has_to_be_there(tmp_path: Path) -> None:
+    [config] = compose([*AXES, f"evidence=[{tmp_path}]"])
+
+    assert config.evidence == (str(tmp_path),)
+    assert "evidence: there is no nowhere.jsonl" in mistakes(*AXES, "evidence=[nowhere.jsonl]")
+
+
 def test_a_word_that_is_no_override_is_said() -> None:
     assert "hardware=[cpu: " in mistakes("hardware=[cpu", "model=[llama]")
 

@@ -1,0 +1,43 @@
+"""What real cards did in runs of earlier days, as far as it concerns the cells of this one."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from jobs.contract import EngineMode
+from orchestrator.cells import Cell
+from orchestrator.errors import ClusterError, ConfigError
+from orchestrator.predictions import Observation, observation
+from orchestrator.records import Record, RecordFile
+
+
+def gather(paths: Sequence[str], cells: Iterable[Cell]) -> tuple[Observation, ...]:
+    """
+    From the oldest to the newest: run directories, and files of records.
+
+    Raises ConfigError for a file that holds something else.
+    """
+    wanted = {_question(cell) for cell in cells if cell.engine_mode is EngineMode.EMULATED}
+    if not wanted:
+        return ()
+    found = [(record, str(file)) for file in _files(paths) for record in _records(file)]
+    found.sort(key=lambda each: each[0].at)
+    seen = (observation(record, source) for record, source in found)
+    return tuple(
+        each for each in seen if each and (each.hardware, each.model, each.backend) in wanted
+    )
+
+
+def _question(cell: Cell) -> tuple[str, str, str]:
+    return cell.axis("hardware"), cell.axis("model"), cell.axis("backend")
+
+
+def _files(paths: Sequence[str]) -> Iterator[Path]:
+    for path in map(Path, paths):
+        yield from sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
+
+
+def _records(file: Path) -> list[Record]:
+    try:
+        return [*RecordFile(file)]
+    except ClusterError as error:
+        raise ConfigError("the evidence can't be used:", [f"evidence: {error}"]) from None

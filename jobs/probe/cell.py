@@ -34,7 +34,7 @@ from jobs.probe import (
 from jobs.probe.emulation import limits, loader
 from jobs.probe.emulation import start as emulation
 from jobs.probe.notes import Notes
-from jobs.probe.reading import extension, ranks
+from jobs.probe.reading import extension, ranks, unfinished
 from jobs.probe.reading.naming import follow
 
 PROMPT = (1, 5, 6, 7, 5, 6, 7)
@@ -158,6 +158,9 @@ def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeRep
             process=elsewhere.process,
         )
     notes = Notes()
+    if not report.ready:
+        seen = notes.attempt("what was constructed", unfinished.read, {})
+        report = dataclasses.replace(report, **seen)
     reasons = report.rejections or notes.attempt("rejections", rejections.of_this_process, ())
     return dataclasses.replace(
         report,

@@ -2,6 +2,7 @@
 
 import functools
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from jobs.contract import Phase
@@ -22,6 +23,16 @@ PASSED = BEGINS | {"_initialize_kv_caches": Phase.KV_CACHE, "execute_model": Pha
 
 ENDS = {"determine_available_memory": Phase.KV_CACHE}
 """Where the next phase begins outside of the workers: blocks are counted, layouts agreed on."""
+
+
+@dataclass(slots=True)
+class Observed:
+    worker: Any = None
+    """The one that was started last."""
+
+
+HERE = Observed()
+"""Of this process: an engine that fails takes its worker with it, and tells nobody."""
 
 
 def install() -> None:
@@ -46,6 +57,7 @@ def _observed(original: Callable[..., Any] | None, name: str) -> Callable[..., A
 
     @functools.wraps(original or _observed)
     def method(wrapper: Any, *args: Any, **kwargs: Any) -> Any:
+        HERE.worker = wrapper.worker
         phases.enter(environment.folder(), BEGINS[name])
         bound = functools.partial(original, wrapper) if original else getattr(wrapper.worker, name)
         result = bound(*args, **kwargs)

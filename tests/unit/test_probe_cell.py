@@ -57,6 +57,7 @@ READING = json.dumps(
         "draft_moe": [],
         "engine": {"runner": "V2"},
         "rejections": [],
+        "selections": [],
         "notes": [],
     }
 )

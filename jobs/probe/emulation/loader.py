@@ -26,6 +26,14 @@ HERE = Calls()
 """Of this process: vLLM makes loaders by itself, and forgets them."""
 
 
+def layers_of_drafts(target: Any) -> frozenset[str] | None:
+    """Of all models but *target*'s, by its configuration; None where another loader loads."""
+    if not HERE.seen:
+        return None
+    drafts = [call for call in HERE.seen if call.model_config is not target]
+    return frozenset(name for call in drafts for name in call.layer_names)
+
+
 def register(ledger: Ledger) -> None:
     import torch
     from vllm.model_executor.model_loader import register_model_loader

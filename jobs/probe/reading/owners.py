@@ -1,8 +1,9 @@
 """
 Which layers belong to the target and which to the draft.
 
-Three signals say so, none of them in every version and for every method: the
-modules of the draft's model, a mark on the layer, the drafter's own list of names.
+Four signals say so, none of them in every version and for every method: the modules of
+the draft's model, a mark on the layer, the drafter's own list of names, and what was
+added when the draft was loaded, which only our own loader notes.
 """
 
 from collections.abc import Mapping
@@ -20,19 +21,23 @@ class Owners:
     listed: frozenset[str] | None
     """Layers that the drafter calls its own; None: it keeps no list."""
 
+    loaded: frozenset[str] | None
+    """Layers that came with the draft's model; None: nobody noted it."""
+
     target_ids: frozenset[int]
     draft_ids: frozenset[int]
 
     @classmethod
-    def of(cls, runner: Any) -> "Owners":
+    def of(cls, runner: Any, *, loaded: frozenset[str] | None = None) -> "Owners":
         drafter = getattr(runner, "drafter", None) or getattr(runner, "speculator", None)
         lists = [getattr(drafter, name) for name in LISTS if getattr(drafter, name, None)]
-        target_model = _module(runner.get_model())
+        target_model = _module(_target_model(runner))
         draft_model = _module(getattr(drafter, "model", None))
         return cls(
             target_model=target_model,
             draft_model=draft_model,
             listed=frozenset(lists[0]) if lists else None,
+            loaded=loaded,
             target_ids=_ids(target_model),
             draft_ids=_ids(draft_model),
         )
@@ -61,9 +66,19 @@ class Owners:
             signals["the module tree"] = id(layer) in self.draft_ids
         if self.listed is not None:
             signals["the drafter's list"] = name in self.listed
+        if self.loaded is not None:
+            signals["the loader"] = name in self.loaded
         if getattr(layer, "is_draft_layer", False):
             signals["the layer"] = True
         return signals
+
+
+def _target_model(runner: Any) -> Any:
+    """None until it is loaded."""
+    try:
+        return runner.get_model()
+    except AttributeError:
+        return None
 
 
 def _module(model: Any) -> Any:

@@ -5,6 +5,7 @@ from typing import Any
 
 from jobs.contract import AttentionGroup, Engine, MoeGroup, Rejection, Selection
 from jobs.probe import rejections, selections, tables
+from jobs.probe.emulation import loader
 from jobs.probe.notes import Notes
 from jobs.probe.reading import attention, device, engine, moe
 from jobs.probe.reading.owners import Owners
@@ -27,7 +28,7 @@ class WorkerReading:
 def read(worker: Any) -> WorkerReading:
     notes = Notes()
     runner = worker.model_runner
-    owners = Owners.of(runner)
+    owners = Owners.of(runner, loaded=loader.layers_of_drafts(worker.vllm_config.model_config))
     layers = notes.attempt("attention layers", lambda: attention.layers(worker.vllm_config), {})
     target, draft = owners.split(layers)
     target_groups = notes.attempt("target attention", lambda: attention.groups(runner, target), ())

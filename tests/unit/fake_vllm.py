@@ -4,6 +4,7 @@ import csv
 import io
 import sys
 import sysconfig
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,15 @@ def write(root: Path, files: dict[str, str]) -> Path:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         (root / path).write_text(text)
     return root
+
+
+def wheel(path: Path, files: dict[str, str]) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, text in files.items():
+            # Without the time of day, so that equal files make equal wheels.
+            archive.writestr(zipfile.ZipInfo(name), text)
+    return path
 
 
 def a_spec(*patches: str, interpreter: Path | None = None, **fields: Any) -> BuildSpec:

@@ -103,7 +103,7 @@ def test_excluded_packages_are_overridden_by_ones_that_hold_nowhere(
 ) -> None:
     build, _ = heard(a_spec(), cache)
 
-    (overrides,) = cache.glob("builds/*/excluded.txt")
+    (overrides,) = cache.glob("builds/*/overrides.txt")
     assert overrides.read_text() == "torchvision ; sys_platform == 'never'\n"
     assert f"--override {overrides}" in calls(tools)[1]
     assert Path(build.python).is_relative_to(overrides.parent)
@@ -127,7 +127,7 @@ def test_a_wheel_is_installed_and_its_content_is_its_digest(
 ) -> None:
     wheel, same, other = (tmp_path / name / "vllm-1-py3-none-any.whl" for name in "abc")
     for path, text in ((wheel, "x"), (same, "x"), (other, "y")):
-        fake_vllm.write(path.parent, {path.name: text})
+        fake_vllm.wheel(path, {"text": text})
 
     def spec(path: Path) -> BuildSpec:
         return BuildSpec(name="b", wheel=str(path), torch_backend="cpu")

@@ -5,18 +5,17 @@ import platform
 import shutil
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import BuildSpec
-from jobs.node.builds import digests, interpreter, store, uv
+from jobs.contract import BuildSpec, EngineMode
+from jobs.node.builds import digests, emulated, folders, interpreter, requirements, store, uv
 from jobs.node.builds.errors import BuildNodeError, BuildSpecError
+from jobs.node.builds.uv import Say
 
-Say = Callable[[str], None]
 GIB = 2**30
-SPACE_GIB = {"cpu": 5, "other": 14}
+SPACE_GIB = {"cpu": 5, "emulated": 6, "other": 14}
 """What an environment takes while it is made, with uv's cache on the same disk."""
 
 
@@ -36,8 +35,11 @@ class Base:
     torch_version: str
     python_version: str
     packages: dict[str, str]
+    operators: str | None = None
+    """For emulated engines: the file with vLLM's operators."""
+
     files: int = 0
-    """Files of the environment, without bytecode; 0 for an interpreter used in place."""
+    """Of the environment, without bytecode; 0 for an interpreter used in place."""
 
     mib: int = 0
     seconds: float = 0.0
@@ -47,7 +49,7 @@ def ready(spec: BuildSpec, cache: Path, say: Say) -> tuple[Base, bool]:
     """The base, and whether it was there before."""
     if spec.interpreter is not None:
         return _in_place(spec.interpreter), True
-    digest = digests.of_packages(spec)
+    digest = digests.of_environment(spec)
     folder = cache / "builds" / f"{digest[:20]}-{_place(spec, cache)}"
     return store.ready(
         folder,
@@ -79,7 +81,7 @@ def _place(spec: BuildSpec, cache: Path) -> str:
     cache, and an environment names its own path and its Python's.
     """
     kind = [str(cache), sys.platform, platform.machine(), os.path.realpath(sys.executable)]
-    if spec.torch_backend == "auto":
+    if requirements.torch_backend(spec) == "auto":
         kind += [device for device in ("/dev/nvidiactl", "/dev/kfd") if Path(device).exists()]
     return digests.of_text("\0".join(kind))[:8]
 
@@ -88,7 +90,9 @@ def _look(manifest: dict[str, Any]) -> Base:
     base = Base(**manifest)
     if not interpreter.starts(base.python):
         raise store.Stale("has an interpreter that does not start")
-    if _count_files(_environment_of(base)) < base.files:
+    environment = Path(base.python).parents[1]
+    kept = [environment, *([] if base.operators is None else [Path(base.operators)])]
+    if not all(path.exists() for path in kept) or folders.count(environment) < base.files:
         raise store.Stale("has lost files")
     if digests.of_package(Path(base.root)) != base.package:
         raise store.Stale("was edited in place")
@@ -98,10 +102,10 @@ def _look(manifest: dict[str, Any]) -> Base:
 def _made(spec: BuildSpec, digest: str, folder: Path, say: Say, lock: int) -> Base:
     started = time.monotonic()
     _require_space(folder, spec)
-    say("creating environment")
     environment = folder / "env"
-    uv.make_environment(environment, lock=lock)
-    _install(spec, environment, say, lock)
+    uv.make_environment(environment, say=say, lock=lock)
+    fill = emulated.fill if spec.engine_mode is EngineMode.EMULATED else _fill
+    operators = fill(environment, spec, say, lock)
     python = environment / "bin" / "python"
     installed = interpreter.look(str(python))
     say("importing vLLM for the first time")
@@ -118,45 +122,32 @@ def _made(spec: BuildSpec, digest: str, folder: Path, say: Say, lock: int) -> Ba
         torch_version=installed.torch_version,
         python_version=installed.python_version,
         packages=installed.packages,
-        files=_count_files(environment),
-        mib=_mib(environment),
+        operators=operators,
+        files=folders.count(environment),
+        mib=folders.mib(environment),
         seconds=round(time.monotonic() - started, 1),
     )
 
 
-def _install(spec: BuildSpec, environment: Path, say: Say, lock: int) -> None:
-    if spec.wheel is not None:
-        wheel = digests.wheel_file(spec.wheel)
-        what, title = str(wheel), wheel.name
-    else:
-        what, title = f"{spec.distribution}=={spec.release}", f"{spec.distribution} {spec.release}"
-    say(f"installing {title}")
+def _fill(environment: Path, spec: BuildSpec, say: Say, lock: int) -> None:
+    vllm, title = requirements.vllm(spec)
     uv.install(
         environment,
-        spec,
-        what,
-        on_stage=lambda stage: say(f"installing {title} (uv: {stage[0].lower()}{stage[1:]})"),
+        [vllm, *spec.extra_requirements],
+        title=f"installing {title}",
+        overrides=requirements.overrides(spec),
+        torch_backend=requirements.torch_backend(spec),
+        say=say,
         lock=lock,
     )
 
 
 def _require_space(folder: Path, spec: BuildSpec) -> None:
-    needed = SPACE_GIB.get(spec.torch_backend, SPACE_GIB["other"])
+    kind = "emulated" if spec.engine_mode is EngineMode.EMULATED else spec.torch_backend
+    needed = SPACE_GIB.get(kind, SPACE_GIB["other"])
     free = shutil.disk_usage(folder).free / GIB
     if free < needed:
         raise BuildNodeError(
             f"{folder.parent} has {free:.1f} GiB left and an environment takes {needed}: "
             f"free some, or set `cache` to another disk"
         )
-
-
-def _environment_of(base: Base) -> Path:
-    return Path(base.python).parent.parent
-
-
-def _count_files(environment: Path) -> int:
-    return sum(1 for _ in digests.files_under(environment))
-
-
-def _mib(environment: Path) -> int:
-    return sum(path.lstat().st_size for path in digests.files_under(environment)) // 2**20

@@ -7,15 +7,13 @@ answers that day: the packages that came are in the environment's manifest.
 
 import hashlib
 import json
-import os
+import platform
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import BuildSpec
-from jobs.node.builds import checkouts, interpreter
-from jobs.node.builds.errors import BuildSpecError
+from jobs.contract import BuildSpec, EngineMode, PackageSet
+from jobs.node.builds import checkouts, folders, interpreter, requirements, wheels
 from jobs.node.builds.interpreter import Installed
 
 
@@ -25,31 +23,43 @@ def digest_of(spec: BuildSpec) -> str:
         python = interpreter.find(spec.interpreter)
         installed = interpreter.look(python)
         return of_build(spec, of_interpreter(python, installed, of_installed(installed)))
-    return of_build(spec, of_packages(spec))
+    return of_build(spec, of_environment(spec))
 
 
 def of_build(spec: BuildSpec, base: str) -> str:
     """The base alone if nothing is laid over it. Names of builds and patches do not count."""
-    if spec.checkout is None and not spec.patches:
-        return base
-    checkout = None if spec.checkout is None else of_checkout(checkouts.find(spec.checkout))
-    patches = [patch.sha256 for patch in spec.patches]
-    return _digest({"base": base, "checkout": checkout, "patches": patches})
+    added: dict[str, Any] = {}
+    if spec.checkout is not None:
+        added["checkout"] = of_checkout(checkouts.find(spec.checkout))
+    if spec.patches:
+        added["patches"] = [patch.sha256 for patch in spec.patches]
+    if spec.engine_mode is EngineMode.EMULATED:
+        added["packages"] = {
+            vendor: [packages.name, packages.installed, packages.assumed]
+            for vendor, packages in spec.packages.items()
+        }
+    return _digest({"base": base} | added) if added else base
 
 
-def of_packages(spec: BuildSpec) -> str:
+def of_environment(spec: BuildSpec) -> str:
     """Of the environment that a release or a wheel is installed into."""
-    wheel = None if spec.wheel is None else of_file(wheel_file(spec.wheel))
+    wheel = None if spec.wheel is None else of_file(wheels.find(spec.wheel))
     return _digest(
         {
             "release": None if spec.release is None else [spec.distribution, spec.release],
             "wheel": wheel,
-            "torch_backend": spec.torch_backend,
+            "engine_mode": spec.engine_mode,
+            "torch_backend": requirements.torch_backend(spec),
             "extra_requirements": sorted(spec.extra_requirements),
-            "exclude": sorted(spec.exclude),
-            "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+            "overrides": sorted(requirements.overrides(spec)),
+            "python": _python(),
         }
     )
+
+
+def of_packages(packages: PackageSet) -> str:
+    """Of the folder that a package set is installed into."""
+    return _digest([sorted(packages.installed), _python(), sys.platform, platform.machine()])
 
 
 def of_interpreter(python: str, installed: Installed, package: str) -> str:
@@ -69,7 +79,7 @@ def of_package(root: Path, *, editable: bool = False) -> str:
     editable installation has no such record: there the time of change counts too.
     """
     digest = hashlib.sha256()
-    for path in files_under(root / "vllm"):
+    for path in folders.files(root / "vllm"):
         stat = path.stat()
         if path.suffix == ".py":
             mark = of_file(path)
@@ -91,22 +101,12 @@ def of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def files_under(folder: Path) -> Iterator[Path]:
-    """All files but bytecode, in order."""
-    for place, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name != "__pycache__")
-        yield from (Path(place, name) for name in sorted(names) if not name.endswith(".pyc"))
-
-
 def of_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def wheel_file(name: str) -> Path:
-    wheel = Path(name).expanduser().absolute()
-    if wheel.suffix != ".whl" or not wheel.is_file():
-        raise BuildSpecError(f"wheel {name} is not a .whl file on this machine")
-    return wheel
+def _python() -> str:
+    return f"{sys.version_info.major}.{sys.version_info.minor}"
 
 
 def _digest(inputs: Any) -> str:

@@ -73,6 +73,18 @@ def import_error(python: str, *, lock: int) -> str | None:
     return (answer.stderr.strip().splitlines() or [f"exit status {answer.returncode}"])[-1]
 
 
+def compile_all(python: str, folder: Path, *, lock: int) -> None:
+    """What an import would leave, for what can't be imported as it is. Some packages hold
+    templates that are no Python; those stay as they are."""
+    program = f"import compileall; compileall.compile_dir({str(folder)!r}, quiet=2, workers=0)"
+    _run(python, program, deadline_s=None, keeps=(lock,))
+
+
+def site_packages(python: str) -> Path:
+    program = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    return Path(_run(python, program, deadline_s=LOOK_DEADLINE_S).stdout.strip())
+
+
 def _run(
     python: str, program: str, *, deadline_s: float | None, keeps: tuple[int, ...] = ()
 ) -> subprocess.CompletedProcess[str]:

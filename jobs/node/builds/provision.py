@@ -1,12 +1,13 @@
 """Makes a build ready on this node."""
 
+import dataclasses
 import errno
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from jobs.contract import BuildSpec, ProvisionedBuild
-from jobs.node.builds import bases, checkouts, digests, overlays, patches
+from jobs.contract import BuildSpec, EngineMode, ProvisionedBuild
+from jobs.node.builds import bases, checkouts, digests, overlays, package_sets, patches
 from jobs.node.builds.bases import Base
 from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError
 from jobs.node.builds.overlays import Overlay
@@ -23,16 +24,18 @@ def provision(spec: BuildSpec, cache: Path, say: Callable[[str], None]) -> Provi
     try:
         _check(spec)
         base, base_reused = bases.ready(spec, cache, say_of_build)
+        sites, sites_reused = package_sets.ready(spec, base.python, cache, say_of_build)
         overlay, overlay_reused = _overlay(spec, base, cache, say_of_build)
     except BuildError as error:
         raise type(error)(f"build {spec.name}: {error.message}") from error
     except OSError as error:
         raise BuildNodeError(f"build {spec.name}: {_os_error(error, cache)}") from error
     seconds = round(time.monotonic() - started, 1)
-    reused = base_reused and overlay_reused
+    reused = base_reused and sites_reused and overlay_reused
     size = f", {base.mib / 1024:.1f} GiB" if base.mib else ""
     say_of_build("reused" if reused else f"ready in {seconds:.0f} s{size}")
-    return _provisioned(spec, base, overlay, seconds=seconds, reused=reused)
+    ready = _provisioned(spec, base, overlay)
+    return dataclasses.replace(ready, package_folders=sites, seconds=seconds, reused=reused)
 
 
 def digest_of(spec: BuildSpec) -> str:
@@ -45,6 +48,11 @@ def _check(spec: BuildSpec) -> None:
     sources = [spec.release, spec.wheel, spec.interpreter]
     if sum(source is not None for source in sources) != 1:
         raise BuildSpecError("must name exactly one of release, wheel and interpreter")
+    if spec.engine_mode is EngineMode.EMULATED and spec.interpreter is not None:
+        raise BuildSpecError(
+            f"emulated engines need another vLLM than {spec.interpreter} has: name the release "
+            f"or the wheel that it was installed from, and its files as `checkout` if they differ"
+        )
     patches.check(spec)
     if spec.checkout is not None:
         checkouts.find(spec.checkout)
@@ -58,12 +66,10 @@ def _overlay(
     return overlays.ready(spec, base, cache, say)
 
 
-def _provisioned(
-    spec: BuildSpec, base: Base, overlay: Overlay | None, *, seconds: float, reused: bool
-) -> ProvisionedBuild:
+def _provisioned(spec: BuildSpec, base: Base, overlay: Overlay | None) -> ProvisionedBuild:
     return ProvisionedBuild(
         name=spec.name,
-        digest=overlay.digest if overlay else base.digest,
+        digest=overlay.digest if overlay else digests.of_build(spec, base.digest),
         python=base.python,
         path_entries=(overlay.site,) if overlay else (),
         vllm_version=base.vllm_version,
@@ -71,8 +77,9 @@ def _provisioned(
         patches={patch.name: patch.sha256 for patch in spec.patches},
         sources=overlay.sources if overlay else {},
         skipped=tuple(overlay.skipped) if overlay else (),
-        seconds=seconds,
-        reused=reused,
+        engine_mode=spec.engine_mode,
+        packages=spec.packages if spec.engine_mode is EngineMode.EMULATED else {},
+        operators=base.operators,
         mib=base.mib,
     )
 

@@ -59,7 +59,7 @@ def _found(
         return look(json.loads((folder / MANIFEST).read_text()))
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, LookupError):
         say("the cached one has a manifest that can't be read; making it again")
     except Stale as stale:
         say(f"the cached one {stale}; making it again")

@@ -4,11 +4,12 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from jobs.contract import BuildSpec
 from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError
+
+Say = Callable[[str], None]
 
 NO_SOLUTION = 1
 """uv's exit status when the requirements are at fault; 2 is anything else."""
@@ -22,24 +23,38 @@ def binary() -> str:
     return found
 
 
-def make_environment(folder: Path, *, lock: int) -> None:
+def make_environment(folder: Path, *, say: Say, lock: int) -> None:
     """A bare environment of this Python."""
     arguments = ["venv", "--quiet", "--no-project", "--python", sys.executable, str(folder)]
-    _run(arguments, env={}, on_stage=lambda _: None, lock=lock)
+    _run(arguments, title="creating environment", env={}, say=say, lock=lock)
 
 
-def install(
-    environment: Path, spec: BuildSpec, what: str, *, on_stage: Callable[[str], None], lock: int
+def install(  # noqa: PLR0913  two are what a call of uv needs besides
+    environment: Path,
+    what: Sequence[str],
+    *,
+    title: str,
+    overrides: Sequence[str],
+    torch_backend: str,
+    say: Say,
+    lock: int,
 ) -> None:
-    """Install a requirement or a wheel, as the build wants it."""
-    # A requirement that holds nowhere, in place of the one that others have for the package.
-    never = "".join(f"{name} ; sys_platform == 'never'\n" for name in spec.exclude)
-    overrides = environment.with_name("excluded.txt")
-    overrides.write_text(never)
-    backend, env = _torch_source(spec.torch_backend)
-    options = ["--python", str(environment), "--override", str(overrides), *backend]
-    arguments = ["pip", "install", *options, "--", what, *spec.extra_requirements]
-    _run(arguments, env=env, on_stage=on_stage, lock=lock)
+    """Install requirements or wheels, and what they need in turn."""
+    file = environment.with_name("overrides.txt")
+    file.write_text("".join(f"{line}\n" for line in overrides))
+    backend, env = _torch_source(torch_backend)
+    options = ["--python", str(environment), "--override", str(file), *backend]
+    _run(["pip", "install", *options, "--", *what], title=title, env=env, say=say, lock=lock)
+
+
+def unpack(folder: Path, what: Sequence[str], *, title: str, say: Say, lock: int) -> None:
+    """Lay packages into a folder that is no environment, without what they need in turn."""
+    # Not uv's own cache, which would keep hundreds of MiB for what is unpacked once.
+    cache = folder.with_name(f"{folder.name}-cache")
+    options = ["--python", sys.executable, "--target", str(folder), "--cache-dir", str(cache)]
+    arguments = ["pip", "install", "--no-deps", *options, "--", *what]
+    _run(arguments, title=title, env={}, say=say, lock=lock)
+    shutil.rmtree(cache)
 
 
 def _torch_source(backend: str) -> tuple[list[str], dict[str, str]]:
@@ -54,9 +69,9 @@ def _listed(variable: str, separator: str | None) -> list[str]:
     return [entry for entry in os.environ.get(variable, "").split(separator) if entry]
 
 
-def _run(
-    arguments: list[str], *, env: dict[str, str], on_stage: Callable[[str], None], lock: int
-) -> None:
+def _run(arguments: list[str], *, title: str, env: dict[str, str], say: Say, lock: int) -> None:
+    """Say the title, and again with each stage that uv gets to."""
+    say(title)
     lines: list[str] = []
     with subprocess.Popen(
         [binary(), "--color", "never", *arguments],
@@ -73,8 +88,8 @@ def _run(
         try:
             for line in process.stderr:
                 lines.append(line.rstrip())
-                if _is_stage(line):
-                    on_stage(line.strip())
+                if _is_stage(stage := line.strip()):
+                    say(f"{title} (uv: {stage[0].lower()}{stage[1:]})")
         except BaseException:
             process.kill()
             raise

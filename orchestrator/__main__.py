@@ -9,7 +9,7 @@ from io import TextIOWrapper
 from rich.console import Console
 from rich.markup import escape
 
-from orchestrator.checking import nearest
+from orchestrator.conf_files import nearest
 from orchestrator.errors import ClusterError, ConfigError, RunError, StoppedError
 
 COMMANDS = ("run", "plan", "nodes", "report", "explain", "gate")

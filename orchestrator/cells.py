@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from jobs.contract import STRICT, BuildSpec, Check, EngineMode, Isolation
+from orchestrator.conf_files import AXES
 from orchestrator.config import EMULATED, Backend, Config, Expectation, Hardware, Model, Suite
 from orchestrator.errors import ConfigError
 
 SHIPPED = "shipped:"
 MODELS = Path(__file__).parents[1] / "jobs" / "models"
-AXES = ("hardware", "model", "backend", "build")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -4,13 +4,14 @@ import contextlib
 import os
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import hydra
 import yaml
 from hydra._internal.utils import get_args_parser
+from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Override, OverrideType
 from hydra.errors import HydraException
@@ -18,6 +19,8 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from orchestrator import checking
+from orchestrator.checking import SENSELESS
+from orchestrator.conf_files import AXES, ConfFiles, nearest
 from orchestrator.config import Config
 from orchestrator.errors import ConfigError
 
@@ -25,10 +28,8 @@ _PACKAGE = Path(__file__).parent
 CONF = next(folder for folder in (_PACKAGE / "conf", _PACKAGE.parent / "conf") if folder.is_dir())
 """Beside the package in a checkout, inside of it when installed from a wheel."""
 
-SENSELESS = "the configuration does not make sense:"
 _MISTAKES = (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError)
 
-AXES = ("hardware", "model", "backend", "build")
 GROUPS = (*AXES, "suite", "gate")
 
 
@@ -46,12 +47,12 @@ def compose(words: Sequence[str]) -> list[Config]:
     understood = [known for word in words if (known := _understood(word, overrides, folders))]
     mistakes: list[str] = []
     configs: list[Config] = []
-    for job in _composed(understood):
+    for job, choices in _composed(understood):
         try:
-            configs.append(_checked(job, folders))
+            configs.append(_checked(job, folders, choices))
         except ConfigError as error:
             mistakes += error.mistakes
-    mistakes += unknown or _lost(overrides, configs)
+    mistakes += unknown or _lost(_chosen(overrides, folders), configs)
     if mistakes:
         raise ConfigError(SENSELESS, dict.fromkeys(mistakes))
     return configs
@@ -61,32 +62,57 @@ def options(group: str, folders: Sequence[Path] = (CONF,)) -> list[str]:
     return sorted({file.stem for folder in folders for file in (folder / group).glob("*.yaml")})
 
 
-def _composed(words: Sequence[str]) -> list[DictConfig]:
-    composed: list[DictConfig] = []
+def _composed(words: Sequence[str]) -> list[tuple[DictConfig, dict[str, str]]]:
+    """Every job, with the file that each group of one choice came from."""
+    composed: list[tuple[DictConfig, dict[str, str]]] = []
+
+    def collect(job: DictConfig) -> None:
+        hydras = job.hydra if "hydra" in job else HydraConfig.get()
+        choices = {str(group): str(name) for group, name in hydras.runtime.choices.items()}
+        composed.append((job, choices))
+
     with _hydra_words(words):
         main = hydra.main(version_base="1.3", config_path=str(CONF), config_name="config")
         try:
-            main(composed.append)()
+            main(collect)()
         except _MISTAKES as error:
             raise ConfigError(SENSELESS, [_one_line(error)]) from None
     return composed
 
 
-def _checked(composed: DictConfig, folders: Sequence[Path]) -> Config:
+def _checked(composed: DictConfig, folders: Sequence[Path], choices: Mapping[str, str]) -> Config:
     ours = OmegaConf.masked_copy(composed, [str(key) for key in composed if key != "hydra"])
     try:
         raw: Any = OmegaConf.to_container(ours, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         raise ConfigError(SENSELESS, [_one_line(error)]) from None
-    return checking.load(raw, folders)
+    return checking.load(raw, ConfFiles(folders=tuple(folders), choices=choices))
 
 
-def _lost(overrides: Sequence[Override], configs: Sequence[Config]) -> Iterator[str]:
+def _chosen(overrides: Sequence[Override], folders: Sequence[Path]) -> dict[str, list[str]]:
+    """The entries of each axis: what the words say, or else the suite. The last word counts."""
+    said = {each.key_or_group: _names(each.value()) for each in overrides}
+    chosen: dict[str, list[str]] = {}
+    for suite in said.get("suite", []):
+        for axis, names in _of_suite(suite, folders):
+            chosen.setdefault(axis, []).extend(names)
+    return chosen | {axis: said[axis] for axis in AXES if axis in said}
+
+
+def _of_suite(name: str, folders: Sequence[Path]) -> Iterator[tuple[str, list[str]]]:
+    files = [folder / "suite" / f"{name}.yaml" for folder in folders]
+    text = next((file.read_text() for file in files if file.is_file()), "")
+    for entry in (yaml.safe_load(text) or {}).get("defaults", ()):
+        for key, value in entry.items() if isinstance(entry, dict) else ():
+            axis = str(key).removeprefix("override /")
+            if axis in AXES:
+                yield axis, _names(value)
+
+
+def _lost(chosen: Mapping[str, Sequence[str]], configs: Sequence[Config]) -> Iterator[str]:
     """A file that was chosen and describes nothing would make its cells vanish without a word."""
-    # The last word on an axis counts.
-    choices = {each.key_or_group: each for each in overrides if each.key_or_group in AXES}
-    for axis, override in choices.items():
-        for name in _names(override.value()):
+    for axis, names in chosen.items():
+        for name in names:
             if configs and not any(name in getattr(config, axis) for config in configs):
                 yield (
                     f"{axis}/{name}.yaml does not describe {axis}.{name}: it is empty, "
@@ -151,7 +177,7 @@ def _unknown_choices(override: Override, folders: Sequence[Path]) -> Iterator[st
         if name not in allowed:
             yield (
                 f"{group}: there is no conf/{group}/{name}.yaml; "
-                f"allowed: {', '.join(allowed)}.{checking.nearest(name, allowed)}"
+                f"allowed: {', '.join(allowed)}.{nearest(name, allowed)}"
             )
 
 

@@ -15,9 +15,10 @@ import yaml
 
 from jobs.contract import BuildSpec, EngineMode, ProvisionedBuild
 from orchestrator import evidence, gate, matrix, run_directory
-from orchestrator.cells import AXES, Cell, expand, merge, possible
+from orchestrator.cells import Cell, expand, merge, possible
 from orchestrator.checking import build_specs
 from orchestrator.cluster import Cluster
+from orchestrator.conf_files import AXES
 from orchestrator.config import ClusterChoice, Config
 from orchestrator.errors import ConfigError, NothingToRunError, StoppedError
 from orchestrator.matrix import Matrix

@@ -104,8 +104,8 @@ def test_everything_that_an_emulated_card_lacks_is_named_at_once() -> None:
 
     assert mistakes(*words) == snapshot("""\
 the configuration does not make sense:
-  - conf/hardware/x.yaml: hardware.x: can't be emulated without product, compute_units, shared_memory_kib
-  - suite.check: emulated engines can't generate: set suite.check=init\
+  - hardware.x: can't be emulated without product, compute_units, shared_memory_kib
+  - conf/suite/none.yaml: suite.check: emulated engines can't generate: set suite.check=init\
 """)
 
 
@@ -147,6 +147,26 @@ def test_a_proof_names_builds_that_are_chosen() -> None:
     )
 
 
+def test_an_index_of_torch_that_uv_does_not_know_is_named() -> None:
+    assert '"cuda13" is none that uv takes: auto, cpu, xpu, cu130' in mistakes(
+        *AXES, "build.v0_32.torch_backend=cuda13"
+    )
+
+
+def test_a_suite_that_chooses_a_file_which_describes_nothing_is_said(tmp_path: Path) -> None:
+    (tmp_path / "suite").mkdir()
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "own.yaml").write_text("")
+    (tmp_path / "suite" / "mine.yaml").write_text(
+        "# @package _global_\ndefaults: [{override /model: [llama, own]}]\nsuite: {name: mine}\n"
+    )
+
+    assert "model/own.yaml does not describe model.own" in mistakes(
+        f"--config-dir={tmp_path}", "suite=mine"
+    )
+    assert compose([f"--config-dir={tmp_path}", "suite=mine", "model=[llama]"])
+
+
 def test_evidence_is_found_by_an_absolute_path_and_has_to_be_there(tmp_path: Path) -> None:
     [config] = compose([*AXES, f"evidence=[{tmp_path}]"])
 
@@ -183,7 +203,7 @@ def test_what_only_shows_late_is_found_early_too() -> None:
         mistakes(*AXES, f"gate.waivers=[{waiver}]")
         .splitlines()[1]
         .startswith(
-            '  - gate.waivers.0.category: there is no category "nocat"; allowed: backend_unsupported'
+            '  - conf/gate/release.yaml: gate.waivers.0.category: there is no category "nocat"; allowed: backend_unsupported'
         )
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator import reports
-from orchestrator.checking import nearest
+from orchestrator.conf_files import nearest
 from orchestrator.errors import SHIPS, ConfigError
 from orchestrator.reports import explain
 from orchestrator.reports.document import Document

@@ -13,7 +13,6 @@ from orchestrator.judge import Verdict
 from orchestrator.matrix import Matrix
 from orchestrator.predictions import SAY_NOTHING_OF_VLLM
 
-
 Arm = Literal["before", "after", "reverted", "attempt"]
 
 

@@ -25,9 +25,8 @@ def main(words: Sequence[str]) -> int:
     run = find(chosen.run)
     document = reports.document_of(run, conclude(run))
     row = _row(document, chosen.cell)
-    emulated = document.emulations[row.emulated] if row.emulated else None
     log_lines = _log_tail(run.path, row)
-    sys.stdout.write(explain.to_text(row, run.asked().command, log_lines, emulated))
+    sys.stdout.write(explain.to_text(document, row, run.asked().command, log_lines))
     return SHIPS
 
 

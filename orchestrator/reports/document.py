@@ -10,6 +10,7 @@ from jobs.contract import Emulated
 from orchestrator.changes import Change, between_releases
 from orchestrator.gate import Decision
 from orchestrator.matrix import Matrix
+from orchestrator.predictions import Disagreement
 from orchestrator.proof import Arm, Demonstration, Regression, Standing, arms
 from orchestrator.reports import rows
 from orchestrator.reports.rows import CellRow
@@ -59,6 +60,12 @@ class Document:
     changes: tuple[Change, ...] = ()
     """What changed from one vLLM release to the next, where several were run."""
 
+    disagreements: tuple[Disagreement, ...] = ()
+    """Where emulated engines and real cards differ."""
+
+    confirmed: tuple[str, ...] = ()
+    """Emulated cells of which a real card did the very same."""
+
     emulations: dict[str, Emulated] = field(default_factory=dict)
     """What was not real, by the name that a cell's `emulated` has."""
 
@@ -86,6 +93,8 @@ def build(run: str, suite: str, matrix: Matrix, decision: Decision) -> Document:
         ),
         # A proof compares its builds in a table of its own.
         changes=between_releases(matrix) if demonstration is None else (),
+        disagreements=matrix.disagreements,
+        confirmed=matrix.confirmed,
         emulations=dict(_emulations(matrix)),
     )
 

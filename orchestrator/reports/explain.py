@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from jobs.contract import AttentionGroup, Emulated, EngineMode, MoeGroup, Rejection, Selection
 from orchestrator.reports import wording
+from orchestrator.reports.document import Document
 from orchestrator.reports.rows import CellRow, RequestRow
 
 _SELECTING = ("suite.select=", "suite.exclude=")
@@ -13,12 +14,9 @@ LINE_CHARS = 240
 
 
 def to_text(
-    row: CellRow,
-    command: Sequence[str],
-    log_lines: Sequence[str] = (),
-    emulated: Emulated | None = None,
+    report: Document, row: CellRow, command: Sequence[str], log_lines: Sequence[str] = ()
 ) -> str:
-    return "\n".join(_lines(row, command, log_lines, emulated)) + "\n"
+    return "\n".join(_lines(report, row, command, log_lines)) + "\n"
 
 
 def reproduce(cell_id: str, command: Sequence[str]) -> str:
@@ -29,11 +27,14 @@ def reproduce(cell_id: str, command: Sequence[str]) -> str:
 
 
 def _lines(
-    row: CellRow, command: Sequence[str], log_lines: Sequence[str], emulated: Emulated | None
+    report: Document, row: CellRow, command: Sequence[str], log_lines: Sequence[str]
 ) -> Iterator[str]:
     yield f"{row.id}: {wording.verdict(row)}"
     if row.engine_mode is EngineMode.EMULATED:
         yield "emulated: no such card was there, and no kernel ran"
+    if row.id in report.confirmed:
+        yield "confirmed: a real card did the very same"
+    yield from _block("predicted ≠ observed", _disagreements(report, row))
     yield from _block("why", row.reasons)
     yield from _block("requests", (_request(*item) for item in row.requests.items()))
     yield from _block("target attention", map(_attention, row.target))
@@ -48,8 +49,8 @@ def _lines(
     yield from _block("failure", _failure(row))
     yield from _block("build", _build(row))
     yield from _block("placement", _placement(row))
-    if emulated is not None:
-        yield from _block("not real", _not_real(emulated))
+    if row.emulated is not None:
+        yield from _block("not real", _not_real(report.emulations[row.emulated]))
     yield from _block(f"log {row.log or ''}".strip(), (line[:LINE_CHARS] for line in log_lines))
     yield "\nrun it alone"
     yield f"  {reproduce(row.id, command)}"
@@ -60,6 +61,10 @@ def _block(title: str, lines: Iterable[str]) -> Iterator[str]:
     if lines:
         yield f"\n{title}"
         yield from (f"  {line}" for line in lines)
+
+
+def _disagreements(report: Document, row: CellRow) -> Iterator[str]:
+    return (str(each) for each in report.disagreements if each.cell_id == row.id)
 
 
 def _request(name: str, request: RequestRow) -> str:

@@ -3,9 +3,12 @@
 Skipped is what does not block: a waived failure, and one of a build that is there to fail.
 """
 
+from collections.abc import Iterable
+
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
 from orchestrator.judge import Verdict
+from orchestrator.predictions import Disagreement
 from orchestrator.proof import Standing
 from orchestrator.reports import wording
 from orchestrator.reports.document import Document, ProofRow
@@ -19,6 +22,8 @@ def to_junit(report: Document) -> str:
         for row in rows:
             suite.add_testcase(_case(row))
         xml.add_testsuite(suite)
+    if report.disagreements:
+        xml.add_testsuite(_disagreements(report.disagreements))
     if report.proof is not None:
         xml.add_testsuite(_proof(report.proof))
     text: bytes = xml.tostring()  # type: ignore[no-untyped-call]
@@ -41,6 +46,15 @@ def _case(row: CellRow) -> TestCase:
         case Verdict.PASSED:
             pass
     return case
+
+
+def _disagreements(disagreements: Iterable[Disagreement]) -> TestSuite:
+    suite = TestSuite("predicted ≠ observed")
+    for each in disagreements:
+        case = TestCase(f"{each.cell_id} {each.field}", "predictions")
+        case.result = [Failure(_printable(str(each)), "prediction_differs")]
+        suite.add_testcase(case)
+    return suite
 
 
 def _proof(proof: ProofRow) -> TestSuite:

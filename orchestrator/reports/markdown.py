@@ -31,6 +31,7 @@ def _lines(report: Document) -> Iterator[str]:
     if report.proof is None:
         yield from _answer(report)
         yield from _emulation(report)
+        yield from _disagreements(report)
         yield from _changes(report)
         yield from _matrix(report)
         return
@@ -39,6 +40,7 @@ def _lines(report: Document) -> Iterator[str]:
     yield from _emulation(report)
     yield ""
     yield from _answer(report)
+    yield from _disagreements(report)
     yield f"\n<details>\n<summary>The whole matrix: {len(report.cells)} cells</summary>"
     yield from _matrix(report)
     yield "\n</details>"
@@ -79,8 +81,23 @@ def _compared(line: Line, proof: ProofRow) -> Iterator[str]:
 
 def _regressions(title: str, regressions: Iterable[Regression]) -> Iterator[str]:
     found = [*wording.regressions(regressions)]
-    yield f"\n**{title}:** {len(found) or 'none'}\n"
+    yield f"\n**{title}:** {len(found) or 'none'}"
+    if found:
+        yield ""
     yield from (f"- `{cell}` {_text(text)}" for cell, text in found)
+
+
+def _disagreements(report: Document) -> Iterator[str]:
+    if report.disagreements:
+        yield "\n### Predicted ≠ observed\n"
+        columns = ("cell", "field", "predicted", "observed", "where")
+        yield from _table(
+            columns,
+            (
+                map(_text, (each.cell_id, each.field, each.predicted, each.observed, each.source))
+                for each in report.disagreements
+            ),
+        )
 
 
 def _changes(report: Document) -> Iterator[str]:

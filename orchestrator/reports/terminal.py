@@ -34,6 +34,7 @@ def _parts(report: Document) -> Iterator[RenderableType]:
         yield from _note(row)
     yield ""
     yield from _changes(report)
+    yield from _disagreements(report)
     if report.proof is not None:
         yield from _proof(report.proof, report.cells)
     if note := wording.emulation(report):
@@ -89,6 +90,14 @@ def _changes(report: Document) -> Iterator[RenderableType]:
         for cells, what in changes:
             yield Text(f"  {cells}")
             yield Text(f"    {what}", style="dim")
+        yield ""
+
+
+def _disagreements(report: Document) -> Iterator[RenderableType]:
+    if report.disagreements:
+        yield Text("predicted ≠ observed", style="bold red")
+        for each in report.disagreements:
+            yield Text(f"  {each.cell_id}  {each}")
         yield ""
 
 

@@ -98,6 +98,7 @@ def emulation(report: Document) -> str:
         f"{emulated} of {len(report.cells)} cells are emulated: vLLM's own start-up code ran on "
         "tensors without storage in a process that believes it has the card; no kernel ran and "
         f"no weight was loaded. Package sets: {'; '.join(map(packages, sets.values())) or 'none'}."
+        + (f" A real card confirms {len(report.confirmed)} of them." if report.confirmed else "")
     )
 
 
@@ -112,7 +113,8 @@ def packages(packages: PackageSet) -> str:
 def regressions(found: Iterable[Regression]) -> Iterator[tuple[str, str]]:
     """Cell, and what became of it; the cell's id begins with its card."""
     for each in found:
-        kind = f" ({each.category})" if each.category else ""
+        named = each.category is None or each.category in each.reason
+        kind = "" if named else f" ({each.category})"
         yield each.cell_id, f"passes with {each.passes_with}, fails here{kind}: {each.reason}"
 
 

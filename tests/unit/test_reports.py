@@ -149,18 +149,18 @@ def test_junit_survives_control_characters_in_a_message() -> None:
 
 
 def test_explain_ends_with_a_command_for_the_cell_alone() -> None:
-    [row, *_] = a_document().cells
+    report = a_document()
     command = ["suite=demo", "suite.select=[x]", "isolation=cold"]
 
-    assert explain.to_text(row, command).splitlines()[-1] == snapshot(
+    assert explain.to_text(report, report.cells[0], command).splitlines()[-1] == snapshot(
         "  vllm-matrix run suite=demo isolation=cold 'suite.select=[\"cpu/eagle3/draft_triton/v0_32\"]' 'suite.exclude=[]'"
     )
 
 
 def test_explain_tells_everything_about_a_cell() -> None:
-    [row, *_] = a_document().cells
+    report = a_document()
 
-    assert explain.to_text(row, ["suite=demo"], ["the log"]) == snapshot("""\
+    assert explain.to_text(report, report.cells[0], ["suite=demo"], ["the log"]) == snapshot("""\
 cpu/eagle3/draft_triton/v0_32: failed
 
 why

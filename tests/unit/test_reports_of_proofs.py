@@ -1,0 +1,206 @@
+"""The forms of report of an emulated run that proves something."""
+
+import dataclasses
+import io
+from collections.abc import Callable
+from datetime import date
+from xml.etree import ElementTree as ET
+
+import pytest
+from inline_snapshot import snapshot
+from rich.console import Console
+
+from jobs.contract import Emulated, PackageSet, ProbeReport, Rejection, Selection
+from orchestrator import asking, matrix
+from orchestrator.cells import Cell
+from orchestrator.config import Asked, Gate, Proof
+from orchestrator.gate import decide
+from orchestrator.judge import judge
+from orchestrator.records import Record
+from orchestrator.reports import document, explain, junit, markdown, terminal
+from orchestrator.reports.document import Document
+from tests.builders import (
+    EAGLE3,
+    MI300X,
+    a_build,
+    a_failed_report,
+    an_attempt,
+    an_emulated_cell,
+    an_emulated_report,
+    groups,
+)
+
+TRITON = Asked(attention_backend="TRITON_ATTN")
+FLEX = Asked(attention_backend="FLEX_ATTENTION")
+PROOF = Proof(
+    claim="a draft gets what is asked for it",
+    before="old",
+    after="new",
+    attempts=("first",),
+    cells="*/draft/*",
+)
+CARD = an_emulated_cell("mi300x-emulated/llama/draft/new", hardware=MI300X)
+EMULATED = Emulated(
+    card=asking.card(CARD),
+    packages=PackageSet(name="vllm-rocm", installed=("flydsl==1.0",), assumed=("aiter",)),
+    stubs=("vllm._C",),
+    replaced=("torch.cuda.get_device_name",),
+)
+SELECTION = Selection(
+    asked=None,
+    question={"head_size": "128"},
+    accepted=("ROCM_ATTN", "TRITON_ATTN"),
+    rejected=(Rejection(backend="FLASHMLA", reasons=("MLA only",), said_by="selection"),),
+)
+
+
+def got(draft: str) -> ProbeReport:
+    backends = {"target": groups("ROCM_ATTN"), "draft": groups(draft)}
+    report = an_emulated_report(CARD, **backends, runner="V2", selections=(SELECTION,))
+    return dataclasses.replace(report, emulated=EMULATED)
+
+
+CONFLICT = a_failed_report("No KV cache layout satisfies every supported set: [['A'], ['B|C']]")
+
+
+def recorded(question: str, build: str, report: ProbeReport, **asked: Asked) -> tuple[Cell, Record]:
+    cell = an_emulated_cell(
+        f"mi300x-emulated/llama/{question}/{build}", hardware=MI300X, speculative=EAGLE3, **asked
+    )
+    attempt = an_attempt(report, cell_id=cell.id)
+    provisioned = a_build(build)
+    judgement = judge(cell, provisioned, attempt)
+    return cell, Record(cell_id=cell.id, build=provisioned, attempt=attempt, judgement=judgement)
+
+
+def a_document(proof: Proof | None = PROOF) -> Document:
+    found = [
+        recorded("draft", "old", got("ROCM_ATTN"), draft=TRITON),
+        recorded("draft", "new", got("TRITON_ATTN"), draft=TRITON),
+        recorded("draft", "first", got("TRITON_ATTN"), draft=TRITON),
+        recorded("flex", "old", got("ROCM_ATTN")),
+        recorded("flex", "new", got("ROCM_ATTN")),
+        recorded("flex", "first", CONFLICT),
+    ]
+    cells, records = zip(*found, strict=True)
+    result = matrix.build(cells, records)
+    decision = decide(result, Gate(), today=date(2026, 12, 2), proof=proof)
+    return document.build("runs/x", "seed", result, decision)
+
+
+def test_markdown_begins_with_the_verdict_and_a_table_of_before_and_after() -> None:
+    text = markdown.to_markdown(a_document())
+
+    assert text[: text.index("<details>")] == snapshot("""\
+**proven: a draft gets what is asked for it, on 1 of 1 cards**
+
+| card | model | target asked | draft asked | before: `old` | after: `new` | attempt: `first` |
+|---|---|---|---|---|---|---|
+| mi300x-emulated | llama | auto | TRITON\\_ATTN | ❌ TRITON\\_ATTN → ROCM\\_ATTN dropped, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC |
+| _mi300x-emulated_ | _llama_ | _auto_ | _unset_ | ✅ ROCM\\_ATTN inherited, LBNHC | ✅ ROCM\\_ATTN inherited, LBNHC | ❌ kv\\_layout\\_conflict |
+
+_italic_: not part of the claim
+
+**Regressions with the fix:** none
+
+**Regressions of other attempts, against the fix:** 1
+
+- `mi300x-emulated/llama/flex/first` passes with new, fails here: expected that it runs, but kv\\_layout\\_conflict in load: ValueError: No KV cache layout satisfies every supported set: \\[\\['A'\\], \\['B\\|C'\\]\\]
+
+<sub>6 of 6 cells are emulated: vLLM's own start-up code ran on tensors without storage in a process that believes it has the card; no kernel ran and no weight was loaded. Package sets: vllm-rocm (flydsl==1.0; assumed: aiter).</sub>
+
+**ships: 2 of 2 cells passed** (suite `seed`)
+
+""")
+
+
+def test_markdown_folds_the_matrix_so_that_github_still_renders_its_tables() -> None:
+    folded = markdown.to_markdown(a_document()).split("<details>", 1)[1]
+
+    assert folded.startswith("\n<summary>The whole matrix: 6 cells</summary>\n\n### ")
+    assert folded.endswith("\n\n</details>\n")
+
+
+def test_every_row_of_a_table_has_as_many_cells_as_its_head() -> None:
+    text = markdown.to_markdown(a_document()).replace("\\|", "")
+    tables = [part for part in text.split("\n\n") if part.startswith("|")]
+
+    assert [len({line.count("|") for line in table.splitlines()}) for table in tables] == [1] * 4
+
+
+def test_the_screen_shows_the_same_table_and_names_regressions() -> None:
+    screen = io.StringIO()
+    Console(width=150, file=screen).print(terminal.render(a_document()))
+    text = "\n".join(line.rstrip() for line in screen.getvalue().splitlines())
+
+    assert text[text.index("proven:") :] == snapshot("""\
+proven: a draft gets what is asked for it, on 1 of 1 cards
+ card / model             target asked  draft asked  before: old                             after: new                   attempt: first
+ mi300x-emulated / llama  auto          TRITON_ATTN  TRITON_ATTN → ROCM_ATTN dropped, LBNHC  TRITON_ATTN honoured, LBNHC  TRITON_ATTN honoured, LBNHC
+ mi300x-emulated / llama  auto          unset        ROCM_ATTN inherited, LBNHC              ROCM_ATTN inherited, LBNHC   kv_layout_conflict
+in italics: not part of the claim
+regressed with another attempt, against the fix: 1
+  mi300x-emulated/llama/flex/first  passes with new, fails here: expected that it runs, but kv_layout_conflict in load: ValueError: No KV cache layout
+satisfies every supported set: [['A'], ['B|C']]
+
+6 of 6 cells are emulated: vLLM's own start-up code ran on tensors without storage in a process that believes it has the card; no kernel ran and no
+weight was loaded. Package sets: vllm-rocm (flydsl==1.0; assumed: aiter).
+gate ships: 2 of 2 cells passed\
+""")
+
+
+@pytest.mark.parametrize("form", [document.to_json, markdown.to_markdown, junit.to_junit])
+def test_every_form_says_that_cells_are_emulated(form: Callable[[Document], str]) -> None:
+    assert "mi300x-emulated" in form(a_document())
+
+
+def test_junit_has_the_proof_and_skips_what_is_there_to_fail() -> None:
+    tree = ET.fromstring(junit.to_junit(a_document()))
+    outcomes = {
+        (case.attrib["classname"], case.attrib["name"]): [child.tag for child in case]
+        for case in tree.iter("testcase")
+    }
+
+    assert outcomes["mi300x-emulated.old", "llama/draft"] == ["skipped"]
+    assert outcomes["mi300x-emulated.first", "llama/flex"] == ["skipped"]
+    assert outcomes["proof", PROOF.claim] == []
+
+
+def test_what_was_not_real_is_in_the_document_once() -> None:
+    report = a_document()
+
+    assert [*report.emulations.values()] == [EMULATED]
+    assert {row.emulated for row in report.cells if row.outcome == "runs"} == {*report.emulations}
+
+
+def test_explain_shows_the_selectors_table_and_what_was_not_real() -> None:
+    report = a_document()
+    text = explain.to_text(report, report.cells[0], ["suite=seed"])
+
+    assert "\nemulated: no such card was there, and no kernel ran\n" in text
+    assert text[text.index("selector") : text.index("build\n")] == snapshot("""\
+selector, question 1
+  head_size 128; asked nothing
+  accepted: ROCM_ATTN, TRITON_ATTN
+  not FLASHMLA: MLA only (selection)
+
+failure
+  silent_fallback, owner vllm
+  draft.attention_backend was dropped: asked TRITON_ATTN, got ROCM_ATTN
+  next: The engine runs on something else than was asked, and did not say so as an error.
+
+""")
+    assert text[text.index("not real") : text.index("run it alone")] == snapshot("""\
+not real
+  the card mi300x: AMD Instinct MI300X, gfx942, 192 GiB, 304 compute units, 64 KiB shared memory
+  packages vllm-rocm (flydsl==1.0; assumed: aiter)
+  by name only (1):
+    vllm._C
+  answering from the card's description (1):
+    torch.cuda.get_device_name
+
+""")
+
+
+def test_a_document_without_a_proof_has_none() -> None:
+    assert a_document(None).proof is None

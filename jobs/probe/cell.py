@@ -88,7 +88,8 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
     _check_what_is_real(request)
     from vllm import LLM, SamplingParams
 
-    error_log.configure_children(folder)
+    if _has_children(request):
+        error_log.configure_children(folder)
     observers.install()
     yield identity.read(request.sources)
 
@@ -120,6 +121,13 @@ def _check_what_is_real(request: ProbeRequest) -> None:
     emulated = emulation.asked() is not None
     if emulated is not (request.engine_mode is EngineMode.EMULATED):
         raise ValueError(f"asked for a {request.engine_mode} engine, {emulated=} in this process")
+
+
+def _has_children(request: ProbeRequest) -> bool:
+    """Whether the engine is more than this process."""
+    sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+    largest = max(request.engine_args.get(size, 1) for size in sizes)
+    return os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] != "0" or largest > 1
 
 
 def _shut_down(core: Any) -> None:

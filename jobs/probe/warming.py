@@ -18,6 +18,12 @@ MODULES = (
     "vllm.v1.engine.core",
     "vllm.v1.engine.core_client",
     "vllm.v1.engine.output_processor",
+    "vllm.v1.core.sched.async_scheduler",
+    "vllm.entrypoints.launchers.cli_args",
+    "vllm.lora.resolver",
+    "vllm.plugins.lora_resolvers.filesystem_resolver",
+    "vllm.plugins.lora_resolvers.hf_hub_resolver",
+    "vllm.distributed.elastic_ep.elastic_execute",
     "vllm.v1.executor.uniproc_executor",
     "vllm.v1.executor.multiproc_executor",
     "vllm.v1.worker.gpu_worker",
@@ -42,6 +48,7 @@ OF_ONE_PLATFORM = {
     ),
     "cuda": (
         "vllm.v1.worker.gpu.spec_decode",
+        "vllm.v1.worker.gpu.model_states.default",
         "vllm.compilation.backends",
         "vllm.model_executor.layers.quantization.online.base",
     ),
@@ -68,6 +75,9 @@ def import_everything() -> None:
         for module in (*MODULES, *OF_ONE_PLATFORM.get(current_platform.device_type, ())):
             with _tolerance():
                 importlib.import_module(module)
+        for prepare in (_configure_logging, _load_plugins, _find_compilers):
+            with _tolerance():
+                prepare()
         for architecture in (*_shipped_architectures(), *DRAFT_ARCHITECTURES):
             with _tolerance():
                 _register(architecture)
@@ -79,6 +89,30 @@ def import_everything() -> None:
 def _tolerance() -> contextlib.suppress:
     # A module for other hardware may fail to import in any way that code can fail.
     return contextlib.suppress(Exception)
+
+
+def _configure_logging() -> None:
+    """Engines do it as long as nobody has: it goes through all loggers, of which there are many."""
+    from vllm.config.logging import LoggingConfig
+    from vllm.logger import configure_logging_if_needed
+
+    configure_logging_if_needed(LoggingConfig())
+
+
+def _load_plugins() -> None:
+    """vLLM looks for them in every installed package, once in a process."""
+    from vllm.plugins import load_general_plugins
+
+    load_general_plugins()
+
+
+def _find_compilers() -> None:
+    """So does torch, for the back ends of its compiler, whose rules it then looks up."""
+    import torch
+    from torch._dynamo import trace_rules
+
+    torch.compiler.list_backends()
+    trace_rules.get_torch_obj_rule_map()
 
 
 def _shipped_architectures() -> Iterator[str]:

@@ -1,12 +1,35 @@
-"""What of vLLM is replaced outside of its workers: that it leaves this process, and NCCL."""
+"""What of vLLM is replaced outside of its workers: it needs the card, or is a waste without."""
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
 
 from jobs.probe.emulation.ledger import Ledger
+
+BLOCKS = 1024
+"""Of the KV cache, as objects: no request is ever scheduled, and a card may have a million."""
 
 
 def replace(ledger: Ledger) -> None:
     from vllm.model_executor.models import registry
     from vllm.platforms import current_platform
+    from vllm.v1.core.block_pool import BlockPool
 
     # A new interpreter would not have the card.
-    ledger.replace(registry, "_run_in_subprocess", lambda inspect: inspect())
+    ledger.replace(registry, "_run_in_subprocess", lambda look: look())
+    # In place of NCCL and RCCL.
     ledger.replace(type(current_platform), "dist_backend", "gloo")
+    ledger.replace(BlockPool, "__init__", _of_few_blocks(BlockPool.__init__))
+
+
+def _of_few_blocks(construct: Callable[..., None]) -> Callable[..., None]:
+    signature = inspect.signature(construct)
+
+    @functools.wraps(construct)
+    def with_few(*args: Any, **kwargs: Any) -> None:
+        asked = signature.bind(*args, **kwargs)
+        asked.arguments["num_gpu_blocks"] = min(asked.arguments["num_gpu_blocks"], BLOCKS)
+        construct(*asked.args, **asked.kwargs)
+
+    return with_few

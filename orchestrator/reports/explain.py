@@ -53,7 +53,9 @@ def _lines(
         yield from _block("not real", _not_real(report.emulations[row.emulated]))
     yield from _block(f"log {row.log or ''}".strip(), (line[:LINE_CHARS] for line in log_lines))
     yield "\nrun it alone"
-    yield f"  {reproduce(row.id, command)}"
+    # One cell alone proves nothing.
+    words = [*command, "suite.proof=null"] if report.proof is not None else command
+    yield f"  {reproduce(row.id, words)}"
 
 
 def _block(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -120,7 +122,10 @@ def _selection(selection: Selection) -> Iterator[str]:
     known = ", ".join(f"{name} {value}" for name, value in selection.question.items())
     yield f"{known}; asked {selection.asked or 'nothing'}"
     yield f"accepted: {', '.join(selection.accepted) or 'none'}"
-    yield from (f"not {line}" for line in _rejections(selection.rejected))
+    by_reason: dict[str, list[str]] = {}
+    for rejection in selection.rejected:
+        by_reason.setdefault("; ".join(rejection.reasons), []).append(rejection.backend)
+    yield from (f"not {', '.join(names)}: {reason}" for reason, names in by_reason.items())
 
 
 def _cannot_tell(rejection: Rejection) -> bool:

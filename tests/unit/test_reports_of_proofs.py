@@ -55,8 +55,13 @@ SELECTION = Selection(
 
 
 def got(draft: str) -> ProbeReport:
-    backends = {"target": groups("ROCM_ATTN"), "draft": groups(draft)}
-    report = an_emulated_report(CARD, **backends, runner="V2", selections=(SELECTION,))
+    report = an_emulated_report(
+        CARD,
+        target=groups("ROCM_ATTN"),
+        draft=groups(draft),
+        runner="V2",
+        selections=(SELECTION,),
+    )
     return dataclasses.replace(report, emulated=EMULATED)
 
 
@@ -182,7 +187,7 @@ def test_explain_shows_the_selectors_table_and_what_was_not_real() -> None:
 selector, question 1
   head_size 128; asked nothing
   accepted: ROCM_ATTN, TRITON_ATTN
-  not FLASHMLA: MLA only (selection)
+  not FLASHMLA: MLA only
 
 failure
   silent_fallback, owner vllm

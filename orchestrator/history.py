@@ -5,6 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
+from orchestrator.config import EMULATED
 from orchestrator.errors import ClusterError
 from orchestrator.records import RecordFile
 from orchestrator.run_directory import newest_first
@@ -12,6 +13,10 @@ from orchestrator.run_directory import newest_first
 RUNS_READ = 5
 A_GUESS_S = 6.0
 """For a cell when no cell was ever run: a warm cell of a tiny model."""
+
+AN_EMULATED_GUESS_S = 1.0
+HOST_BOOT_S = 25.0
+"""Measured, of a host that emulates a card; there is one for each card and build."""
 
 
 def seconds_of_cells(runs: Path) -> dict[str, float]:
@@ -29,6 +34,18 @@ def seconds_of_cells(runs: Path) -> dict[str, float]:
 
 
 def estimate_s(cell_ids: Iterable[str], known: dict[str, float]) -> float:
-    """Engine time of all of them, one after the other."""
-    typical = median(known.values()) if known else A_GUESS_S
-    return sum(known.get(cell_id, typical) for cell_id in cell_ids)
+    """Work on one core: all cells one after the other, and the hosts of emulated ones."""
+    ids = [*cell_ids]
+    seconds = sum(known.get(cell_id, _typical_s(cell_id, known)) for cell_id in ids)
+    hosts = {(cell_id.split("/")[0], cell_id.split("/")[-1]) for cell_id in filter(_emulated, ids)}
+    return seconds + HOST_BOOT_S * len(hosts)
+
+
+def _typical_s(cell_id: str, known: dict[str, float]) -> float:
+    emulated = _emulated(cell_id)
+    alike = [seconds for other, seconds in known.items() if _emulated(other) is emulated]
+    return median(alike) if alike else (AN_EMULATED_GUESS_S if emulated else A_GUESS_S)
+
+
+def _emulated(cell_id: str) -> bool:
+    return cell_id.split("/", maxsplit=1)[0].endswith(EMULATED)

@@ -137,7 +137,7 @@ def _attention(groups: Iterable[AttentionGroup]) -> str:
 
 
 def _prefill(groups: Iterable[AttentionGroup]) -> str:
-    return _joined(group.mla_prefill_backend or "" for group in groups)
+    return _joined((group.mla_prefill_backend or "").rsplit(".", 1)[-1] for group in groups)
 
 
 def _moe(groups: Iterable[MoeGroup]) -> str:

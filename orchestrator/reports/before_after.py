@@ -25,8 +25,9 @@ class Answer:
 class Line:
     """One question to one card, with every build's answer."""
 
-    card: str
-    model: str
+    subject: str
+    """The card, and the model where there are several."""
+
     target_asked: str
     draft_asked: str
     claimed: bool
@@ -41,11 +42,22 @@ def lines(proof: ProofRow, cells: Iterable[CellRow]) -> list[Line]:
     for row in cells:
         if row.build.name in proof.arms:
             questions.setdefault(row.id.rsplit("/", 1)[0], []).append(row)
-    fields = _fields([row for rows in questions.values() for row in rows if row.id in claimed])
-    return [
-        _line(rows, fields, claimed=any(row.id in claimed for row in rows))
+    told = [
+        rows
         for rows in questions.values()
         if any(row.id in claimed or row.verdict is not Verdict.PASSED for row in rows)
+    ]
+    fields = _fields([row for rows in told for row in rows if row.id in claimed])
+    one_model = len({rows[0].model for rows in told}) == 1
+    return [
+        Line(
+            subject=rows[0].card if one_model else f"{rows[0].card} / {rows[0].model}",
+            target_asked=_asked(rows[0], TARGET) or "auto",
+            draft_asked=_asked(rows[0], DRAFT) or "unset",
+            claimed=any(row.id in claimed for row in rows),
+            answers={row.build.name: _answer(row, fields) for row in rows},
+        )
+        for rows in told
     ]
 
 
@@ -53,18 +65,6 @@ def _fields(claimed: Iterable[CellRow]) -> list[FieldName]:
     """What the claim is about: what its cells ask for the draft, or else for the target."""
     asked = [*dict.fromkeys(name for row in claimed for name in row.asked)]
     return [name for name in asked if name.startswith(DRAFT)] or asked
-
-
-def _line(rows: list[CellRow], fields: list[FieldName], *, claimed: bool) -> Line:
-    first = rows[0]
-    return Line(
-        card=first.card,
-        model=first.model,
-        target_asked=_asked(first, TARGET) or "auto",
-        draft_asked=_asked(first, DRAFT) or "unset",
-        claimed=claimed,
-        answers={row.build.name: _answer(row, fields) for row in rows},
-    )
 
 
 def _asked(row: CellRow, owner: str) -> str:

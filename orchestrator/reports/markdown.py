@@ -62,17 +62,18 @@ def _proof(proof: ProofRow, cells: tuple[CellRow, ...]) -> Iterator[str]:
     builds = [f"{part}: `{build}`" for build, part in proof.arms.items()]
     yield ""
     yield from _table(
-        ["card", "model", "target asked", "draft asked", *builds],
+        ["card", "target asked", "draft asked", *builds],
         (_compared(line, proof) for line in before_after.lines(proof, cells)),
     )
-    yield "\n_italic_: not part of the claim"
+    models = dict.fromkeys(f"`{row.model}`" for row in cells if row.id in proof.cells)
+    yield f"\nModel: {', '.join(models) or 'none'}. _Italic_: not part of the claim."
     yield from _regressions("Regressions with the fix", proof.regressions)
     if "attempt" in proof.arms.values():
         yield from _regressions("Regressions of other attempts, against the fix", proof.attempts)
 
 
 def _compared(line: Line, proof: ProofRow) -> Iterator[str]:
-    asked = map(_text, (line.card, line.model, line.target_asked, line.draft_asked))
+    asked = map(_text, (line.subject, line.target_asked, line.draft_asked))
     yield from asked if line.claimed else (f"_{text}_" for text in asked)
     for build in proof.arms:
         answer = line.answers.get(build)

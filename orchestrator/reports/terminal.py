@@ -74,8 +74,12 @@ def _coloured(text: str) -> Text:
 
 
 def _note(row: CellRow) -> Iterator[Text]:
-    """What a line of the table has no room for: why a cell did not pass, or how it failed."""
-    if not (why := wording.why(row)):
+    """
+    What a line of the table has no room for: why a cell did not pass, or how it failed.
+
+    What is there to fail is in the table of the proof.
+    """
+    if wording.is_witness(row) or not (why := wording.why(row)):
         return
     kind = f"  {row.category}" if row.category else ""
     yield Text(f"{row.id}  {wording.verdict(row)}{kind}", style=_style(row))
@@ -105,14 +109,14 @@ def _proof(proof: ProofRow, cells: tuple[CellRow, ...]) -> Iterator[RenderableTy
     yield Text(proof.sentence, style=_STANDINGS[proof.standing])
     yield from (Text(f"  {reason}") for reason in proof.reasons)
     grid = Table(box=None)
-    for title in ("card / model", "target asked", "draft asked"):
+    for title in ("card", "target asked", "draft asked"):
         grid.add_column(title, overflow="fold")
     for build, part in proof.arms.items():
         grid.add_column(Text(f"{part}: {build}"), overflow="fold")
     for line in before_after.lines(proof, cells):
         answers = [line.answers.get(build) for build in proof.arms]
         grid.add_row(
-            Text(f"{line.card} / {line.model}", style="" if line.claimed else "italic"),
+            Text(line.subject, style="" if line.claimed else "italic"),
             Text(line.target_asked),
             Text(line.draft_asked),
             *(Text(a.text, style=STYLES[a.verdict]) if a else wording.NOTHING for a in answers),

@@ -31,10 +31,10 @@ def attention(row: CellRow, owner: str) -> str:
 
 
 def got(row: CellRow, owner: str) -> str:
-    """The attention backend, and what its layers got besides: `FLASHMLA, MoE TRITON`."""
+    """The attention backend, and what its layers got besides: `TRITON_MLA, MoE TRITON`."""
     groups, moe = (row.target, row.target_moe) if owner == "target" else (row.draft, row.draft_moe)
     prefills = [group.mla_prefill_backend for group in groups]
-    besides = [f"prefill {name}" for name in prefills if name is not None]
+    besides = [f"prefill {name.rsplit('.', 1)[-1]}" for name in prefills if name is not None]
     besides += [f"MoE {group.backend or group.quant_method}" for group in moe]
     return ", ".join(dict.fromkeys([attention(row, owner), *besides]))
 

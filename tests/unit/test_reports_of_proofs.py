@@ -99,12 +99,12 @@ def test_markdown_begins_with_the_verdict_and_a_table_of_before_and_after() -> N
     assert text[: text.index("<details>")] == snapshot("""\
 **proven: a draft gets what is asked for it, on 1 of 1 cards**
 
-| card | model | target asked | draft asked | before: `old` | after: `new` | attempt: `first` |
-|---|---|---|---|---|---|---|
-| mi300x-emulated | llama | auto | TRITON\\_ATTN | ❌ TRITON\\_ATTN → ROCM\\_ATTN dropped, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC |
-| _mi300x-emulated_ | _llama_ | _auto_ | _unset_ | ✅ ROCM\\_ATTN inherited, LBNHC | ✅ ROCM\\_ATTN inherited, LBNHC | ❌ kv\\_layout\\_conflict |
+| card | target asked | draft asked | before: `old` | after: `new` | attempt: `first` |
+|---|---|---|---|---|---|
+| mi300x-emulated | auto | TRITON\\_ATTN | ❌ TRITON\\_ATTN → ROCM\\_ATTN dropped, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC |
+| _mi300x-emulated_ | _auto_ | _unset_ | ✅ ROCM\\_ATTN inherited, LBNHC | ✅ ROCM\\_ATTN inherited, LBNHC | ❌ kv\\_layout\\_conflict |
 
-_italic_: not part of the claim
+Model: `llama`. _Italic_: not part of the claim.
 
 **Regressions with the fix:** none
 
@@ -140,9 +140,9 @@ def test_the_screen_shows_the_same_table_and_names_regressions() -> None:
 
     assert text[text.index("proven:") :] == snapshot("""\
 proven: a draft gets what is asked for it, on 1 of 1 cards
- card / model             target asked  draft asked  before: old                             after: new                   attempt: first
- mi300x-emulated / llama  auto          TRITON_ATTN  TRITON_ATTN → ROCM_ATTN dropped, LBNHC  TRITON_ATTN honoured, LBNHC  TRITON_ATTN honoured, LBNHC
- mi300x-emulated / llama  auto          unset        ROCM_ATTN inherited, LBNHC              ROCM_ATTN inherited, LBNHC   kv_layout_conflict
+ card             target asked  draft asked  before: old                             after: new                   attempt: first
+ mi300x-emulated  auto          TRITON_ATTN  TRITON_ATTN → ROCM_ATTN dropped, LBNHC  TRITON_ATTN honoured, LBNHC  TRITON_ATTN honoured, LBNHC
+ mi300x-emulated  auto          unset        ROCM_ATTN inherited, LBNHC              ROCM_ATTN inherited, LBNHC   kv_layout_conflict
 in italics: not part of the claim
 regressed with another attempt, against the fix: 1
   mi300x-emulated/llama/flex/first  passes with new, fails here: expected that it runs, but kv_layout_conflict in load: ValueError: No KV cache layout

@@ -52,7 +52,8 @@ def unpack(folder: Path, what: Sequence[str], *, title: str, say: Say, lock: int
     # Not uv's own cache, which would keep hundreds of MiB for what is unpacked once.
     cache = folder.with_name(f"{folder.name}-cache")
     options = ["--python", sys.executable, "--target", str(folder), "--cache-dir", str(cache)]
-    arguments = ["pip", "install", "--no-deps", *options, "--", *what]
+    # A release without a wheel for this machine would be compiled, which takes hours.
+    arguments = ["pip", "install", "--no-deps", "--no-build", *options, "--", *what]
     _run(arguments, title=title, env={}, say=say, lock=lock)
     shutil.rmtree(cache)
 

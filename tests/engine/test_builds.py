@@ -1,5 +1,6 @@
 """A real vLLM: installed from the package index, patched, and asked what it does."""
 
+import dataclasses
 import json
 import os
 import shutil
@@ -9,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from jobs.contract import BuildSpec, Patch, ProvisionedBuild
+from jobs.contract import BuildSpec, EngineMode, Patch, ProvisionedBuild
 from jobs.node.builds import digests, interpreter
+from jobs.node.builds.errors import BuildSpecError
 from jobs.node.builds.provision import digest_of, provision
 from jobs.probe import environment
+from orchestrator.checking import build_specs
+from orchestrator.compose import compose
 from tests.engine.warm_parent import SMALL
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
@@ -61,9 +65,21 @@ def a_release(*patches: Path, **more: Any) -> BuildSpec:
     )
 
 
-def ask(build: ProvisionedBuild, program: str, *arguments: str) -> str:
+@pytest.fixture(scope="module")
+def emulated(cache: Path) -> ProvisionedBuild:
+    return provision(for_emulation(), cache, print)
+
+
+def for_emulation(**more: Any) -> BuildSpec:
+    """As conf/build/v0_32_gpu.yaml has it."""
+    [config] = compose(["build=[v0_32_gpu]", "engine_mode=emulated", "suite.check=init"])
+    return dataclasses.replace(build_specs(config)["v0_32_gpu"], **more)
+
+
+def ask(build: ProvisionedBuild, program: str, *arguments: str, vendor: str | None = None) -> str:
+    folders = [*build.path_entries, *([build.package_folders[vendor]] if vendor else [])]
     env = os.environ | {
-        "PYTHONPATH": os.pathsep.join(build.path_entries),
+        "PYTHONPATH": os.pathsep.join(folders),
         "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
         "VLLM_CPU_KVCACHE_SPACE": "1",
     }
@@ -133,3 +149,47 @@ def test_a_checkout_with_one_change_differs_from_its_release_in_that(
     program = "import vllm, vllm.envs; print(vllm.__version__, vllm.envs.MARK)"
     assert build.sources == {"vllm/envs.py": digests.of_file(tmp_path / "vllm" / "envs.py")}
     assert ask(build, program) == "0.32.0 changed"
+
+
+def test_for_emulation_no_library_of_a_release_is_kept_but_its_operators_are_known(
+    emulated: ProvisionedBuild,
+) -> None:
+    root = Path(interpreter.look(emulated.python).root)
+    operators = json.loads(Path(emulated.operators or "").read_text())
+
+    assert not [*root.glob("vllm/**/*.so"), *root.glob("vllm/**/*.cuh")]
+    assert (root / "vllm" / "v1" / "attention" / "backends" / "flashinfer.py").exists()
+    assert sum(map(len, operators.values())) > 200
+    assert any(
+        schema.startswith("silu_and_mul(") for schema in operators["vllm._C_stable_libtorch"]
+    )
+    assert (emulated.vllm_version, emulated.torch_version) == ("0.32.0", "2.13.0+cpu")
+
+
+def test_for_emulation_flashinfer_is_there_for_nvidia_alone(emulated: ProvisionedBuild) -> None:
+    program = "from importlib.util import find_spec; print(find_spec('flashinfer') is not None)"
+
+    assert ask(emulated, program) == "False"
+    assert ask(emulated, program, vendor="nvidia") == "True"
+    assert set(emulated.package_folders) == {"nvidia"}
+    assert set(emulated.packages) == {"nvidia", "amd"}
+
+
+def test_for_emulation_a_checkout_goes_over_its_release(
+    emulated: ProvisionedBuild, cache: Path, tmp_path: Path
+) -> None:
+    root = Path(interpreter.look(emulated.python).root)
+    shutil.copytree(root / "vllm", tmp_path / "vllm", ignore=shutil.ignore_patterns("__pycache__"))
+    with (tmp_path / "vllm" / "envs.py").open("a") as file:
+        file.write("\nMARK = 'changed'\n")
+
+    build = provision(for_emulation(checkout=str(tmp_path)), cache, print)
+
+    assert ask(build, "import vllm.envs; print(vllm.envs.MARK)") == "changed"
+    assert list(build.sources) == ["vllm/envs.py"]
+    assert (build.operators, build.python) == (emulated.operators, emulated.python)
+
+
+def test_for_emulation_the_release_for_cpus_is_refused(cache: Path) -> None:
+    with pytest.raises(BuildSpecError, match=r"vllm-cpu 0\.32\.0 is no vLLM for GPUs"):
+        provision(a_release(engine_mode=EngineMode.EMULATED), cache, print)

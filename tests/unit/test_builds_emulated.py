@@ -371,6 +371,17 @@ def test_a_wheel_that_was_downloaded_in_part_is_refused(wheels: Path, cache: Pat
     assert left(cache) == set()
 
 
+def test_a_wheel_that_is_damaged_inside_is_refused(wheels: Path, cache: Path) -> None:
+    wheel = wheels / "vllm-0.32.0-py3-none-any.whl"
+    wheel.write_bytes(wheel.read_bytes().replace(b"RUNNER", b"RUNNEL"))
+
+    error = refused(of_wheel(wheel), cache)
+
+    assert isinstance(error, BuildSpecError)
+    assert "Bad CRC" in error.message
+    assert left(cache) == set()
+
+
 def test_an_interpreter_is_no_origin_of_emulated_engines(cache: Path) -> None:
     error = refused(a_spec(release=None, interpreter=sys.executable), cache)
 

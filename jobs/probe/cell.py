@@ -120,7 +120,7 @@ def _check_what_is_real(request: ProbeRequest) -> None:
     """Nothing emulated may ever look real."""
     emulated = emulation.asked() is not None
     if emulated is not (request.engine_mode is EngineMode.EMULATED):
-        raise ValueError(f"asked for a {request.engine_mode} engine, {emulated=} in this process")
+        raise ValueError(f"engine_mode={request.engine_mode}, but {emulated=} in this process")
 
 
 def _has_children(request: ProbeRequest) -> bool:

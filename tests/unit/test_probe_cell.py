@@ -73,13 +73,15 @@ def play(folder: Path, *, start: str = "pass", generate: str = "raise SystemExit
     return folder
 
 
-def probe(folder: Path, *, check: Check = Check.GENERATE) -> dict[str, Any]:
+def probe(
+    folder: Path, *, check: Check = Check.GENERATE, mode: EngineMode = EngineMode.REAL
+) -> dict[str, Any]:
     """The report that a probe leaves, as it is on disk."""
     request = ProbeRequest(
         cell_id="a/b/c/d",
         attempt=1,
         check=check,
-        engine_mode=EngineMode.REAL,
+        engine_mode=mode,
         engine_args={"model": "shipped:llama"},
         sources=("vllm/platforms.py", "vllm/absent.py"),
     )
@@ -145,3 +147,13 @@ def test_the_code_that_ran_is_known_by_its_hash(tmp_path: Path) -> None:
     assert report["versions"]["vllm"] == "1.2.3"
     assert len(report["sources"]["vllm/platforms.py"]) == 64
     assert report["sources"]["vllm/absent.py"] == "missing"
+
+
+def test_an_emulated_engine_is_never_started_in_a_process_without_emulation(tmp_path: Path) -> None:
+    report = probe(play(tmp_path), mode=EngineMode.EMULATED)
+
+    assert not report["ready"]
+    assert report["emulated"] is None
+    assert report["failure"]["chain"][-1]["message"] == (
+        "engine_mode=emulated, but emulated=False in this process"
+    )

@@ -17,42 +17,37 @@ class EmulationLacks(EmulationLimit, AttributeError):  # noqa: N818  # as above
     """A name that a stub does not have; `hasattr` says so without an error."""
 
 
+WHY = "exists only by name on this machine"
+
 FOREIGN = (
-    (re.compile(r"meta tensor|on meta tensors|'aten::_local_scalar_dense'.*Meta"), "a tensor"),
-    (re.compile(r"Torch not compiled with (CUDA|ROCm|HIP)|Found no NVIDIA driver"), "torch.cuda"),
-    (re.compile(r"(module '|No module named ')?torch\._C[.']|libcudart|libamdhip"), "torch._C"),
-    (re.compile(r"'_OpNamespace' '_?\w+' object has no attribute '(?P<name>\w+)'"), "operator"),
-    (re.compile(r"^No module named '(?P<name>[^']+)'"), "a package"),
-    (re.compile(r"0 active drivers|Cannot find .*(nvcc|hipcc)|CUDA_HOME"), "a compiler"),
+    ("the values of a tensor", re.compile(r"(meta|Meta) (tensor|device|kernel)|register_meta")),
+    (
+        "torch.cuda",
+        re.compile(
+            r"compiled with(out)? (CUDA|HIP)|without ATen_cuda|dummy base class|no NVIDIA driver"
+        ),
+    ),
+    ("torch._C", re.compile(r"module 'torch\._C' has no attribute '(?P<name>\w+)'")),
+    ("a library of the driver", re.compile(r"libcudart|libcuda\.so|libamdhip")),
+    ("operator", re.compile(r"'_OpNamespace' '\w+' object has no attribute '(?P<name>\w+)'")),
+    ("module", re.compile(r"^No module named '(?P<name>[^']+)'")),
+    ("stub", re.compile(r"cannot import name '(?P<name>\w+)' from '[^']+' \(unknown location\)")),
 )
-"""Errors of others that come of having no device, and what was missing."""
+"""What was missing where others fail for having no card, and how they say so."""
 
 
 def explained(chain: Sequence[ExceptionSeen]) -> tuple[ExceptionSeen, ...]:
     """With a last link that says so, where an emulated engine failed for being emulated."""
+    limits = [link for link in chain if link.type.startswith(f"{__name__}.")]
     root = chain[-1]
-    if _is_limit(root):
-        return tuple(chain)
-    limits = [link for link in chain if _is_limit(link)]
-    return (*chain, *(limits[-1:] or _of_foreign(root)))
-
-
-def _is_limit(link: ExceptionSeen) -> bool:
-    return link.type.startswith(f"{__name__}.")
+    return tuple(chain) if root in limits else (*chain, *(limits[-1:] or _of_foreign(root)))
 
 
 def _of_foreign(root: ExceptionSeen) -> list[ExceptionSeen]:
-    for pattern, what in FOREIGN:
-        if found := pattern.search(root.message):
+    for what, said in FOREIGN:
+        if found := said.search(root.message):
             name = found.groupdict().get("name")
-            return [
-                ExceptionSeen(
-                    type=f"{__name__}.{EmulationLimit.__qualname__}",
-                    message=f"{f'{what} {name}' if name else what}: {_WHY}",
-                    where=root.where,
-                )
-            ]
+            limit = EmulationLimit(f"{what} {name}" if name else what, WHY)
+            kind = f"{__name__}.{EmulationLimit.__qualname__}"
+            return [ExceptionSeen(type=kind, message=str(limit), where=root.where)]
     return []
-
-
-_WHY = "exists only by name on this machine"

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.metadata
+import importlib.util
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -13,6 +14,9 @@ from jobs.probe.emulation.modules import Finder
 CUBINS = "flashinfer_cubin"
 """Flashinfer's compiled kernels, a package of files."""
 
+EVERYWHERE = "torchvision"
+"""Of vLLM's own requirements: every image has it. Some models import it, and none uses it here."""
+
 FOREIGN = {
     "nvidia": ("aiter", "amdsmi", "mori", "quark"),
     "amd": ("cutlass", "deep_gemm", "flashinfer", CUBINS, "pynvml"),
@@ -22,6 +26,8 @@ FOREIGN = {
 
 def install(emulation: Emulation, finder: Finder) -> None:
     assumed = emulation.packages.assumed
+    if importlib.util.find_spec(EVERYWHERE) is None:
+        assumed = (*assumed, EVERYWHERE)
     _let_transformers_see_the_truth(assumed)
     for name in assumed:
         if name == CUBINS:

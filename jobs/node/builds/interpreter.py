@@ -74,8 +74,10 @@ def import_error(python: str, *, lock: int) -> str | None:
 
 
 def compile_all(python: str, folder: Path, *, lock: int) -> None:
-    """What an import would leave, for what can't be imported as it is. Some packages hold
-    templates that are no Python; those stay as they are."""
+    """
+    Leave the bytecode of all files, also of those that no import here would reach. Some
+    packages hold templates that are no Python; they are passed over.
+    """
     program = f"import compileall; compileall.compile_dir({str(folder)!r}, quiet=2)"
     _run(python, program, deadline_s=None, keeps=(lock,))
 

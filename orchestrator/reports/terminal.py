@@ -113,7 +113,8 @@ def _proof(proof: ProofRow, cells: tuple[CellRow, ...]) -> Iterator[RenderableTy
         grid.add_column(title, overflow="fold")
     for build, part in proof.arms.items():
         grid.add_column(Text(f"{part}: {build}"), overflow="fold")
-    for line in before_after.lines(proof, cells):
+    lines = before_after.lines(proof, cells)
+    for line in lines:
         answers = [line.answers.get(build) for build in proof.arms]
         grid.add_row(
             Text(line.subject, style="" if line.claimed else "italic"),
@@ -122,7 +123,8 @@ def _proof(proof: ProofRow, cells: tuple[CellRow, ...]) -> Iterator[RenderableTy
             *(Text(a.text, style=STYLES[a.verdict]) if a else wording.NOTHING for a in answers),
         )
     yield grid
-    yield Text("in italics: not part of the claim", style="dim italic")
+    if not all(line.claimed for line in lines):
+        yield Text("in italics: not part of the claim", style="dim italic")
     yield from _regressions("regressed with the fix", proof.regressions)
     yield from _regressions("regressed with another attempt, against the fix", proof.attempts)
     yield ""

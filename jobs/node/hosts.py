@@ -32,7 +32,7 @@ BOOT_S = 300.0
 ANSWER_S = 60.0
 """A host answers at once; one that takes this long hangs, and is replaced."""
 
-IDLE_S = 60.0
+IDLE_S = 20.0
 SLICE_S = 0.5
 POLL_S = 0.02
 PACKET = 65536

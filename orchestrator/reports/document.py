@@ -83,7 +83,7 @@ def build(run: str, suite: str, matrix: Matrix, decision: Decision) -> Document:
         gate=GateRow(
             ships=decision.ships,
             sentence=decision.sentence(),
-            blockers=tuple(blocker.cell_id for blocker in decision.blockers),
+            blockers=tuple(dict.fromkeys(blocker.cell_id for blocker in decision.blockers)),
             waived=tuple(each.cell_id for each in decision.waived),
         ),
         proof=_proof(demonstration) if demonstration is not None else None,

@@ -15,6 +15,8 @@ from jobs.contract import STRICT, Attempt, EngineMode, ExceptionSeen, Phase
 FILE = Path(__file__).parent / "rules" / "failures.yaml"
 
 EMULATION_LIMIT = "emulation_limit"
+SAY_NOTHING_OF_VLLM = ("cluster", "vllm-matrix")
+"""Owners of failures that neither predict nor show what vLLM does."""
 """What the emulation can't do. It says nothing about vLLM."""
 
 FOREIGN_BACKEND = "foreign_backend"
@@ -76,7 +78,7 @@ def classify(attempt: Attempt, mode: EngineMode = EngineMode.REAL) -> str | None
     if report := attempt.report:
         if failure := report.failure:
             return _by_rule(failure.chain, failure.phase, mode) or _by_phase(failure.phase)
-        if attempt.exit.code == 0:
+        if attempt.exit.code == 0 and report.ready and report.phase is Phase.TEARDOWN:
             return None
     return _by_exit(attempt, mode)
 

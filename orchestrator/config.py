@@ -63,7 +63,7 @@ class Hardware:
     card: str | None = None
     """As the label `vm.card` has it; None for `cpu`, which every node can run."""
 
-    arch: str | None = None
+    arch: Annotated[str, pydantic.Field(pattern=r"^(sm_\d{2,3}|gfx\d{2,3}[0-9a-f])$")] | None = None
     """Compute capability or gfx arch: sm_90, gfx942."""
 
     memory_gib: Amount | None = None
@@ -212,6 +212,12 @@ class Proof:
 
     cells: Text
     """Glob of the cells whose expectation is the claim."""
+
+    category: str | None = None
+    """
+    The failure that the fix mends, where it is one: without the fix the cells must fail with
+    it, and with no other. None: the engine ran, and did not keep what was asked or expected.
+    """
 
     @property
     def builds(self) -> tuple[str, ...]:

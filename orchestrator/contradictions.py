@@ -2,6 +2,7 @@
 
 import contextlib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from orchestrator.config import (
     Gate,
     Hardware,
     Model,
+    Proof,
     Suite,
 )
 
@@ -105,11 +107,19 @@ def _of_suite(suite: Suite, raw: Mapping[str, Any], files: ConfFiles) -> Iterato
     if raw.get("engine_mode") == EngineMode.EMULATED and suite.check is not Check.INIT:
         place = files.place("suite", "check")
         yield f"{place}: emulated engines can't {suite.check}: set suite.check=init"
-    builds = sorted(raw.get("build") or ())
-    for build in dict.fromkeys(suite.proof.builds if suite.proof else ()):
+    if suite.proof is not None:
+        yield from _of_proof(suite.proof, sorted(raw.get("build") or ()), files)
+
+
+def _of_proof(proof: Proof, builds: Sequence[str], files: ConfFiles) -> Iterator[str]:
+    place = files.place("suite", "proof")
+    yield from _of_category(proof.category, f"{place}.category")
+    for build, times in Counter(proof.builds).items():
+        if times > 1:
+            yield f"{place}: {build} has {times} parts, and a build proves nothing about itself"
         if build not in builds:
             yield (
-                f"{files.place('suite', 'proof')}: there is no build {build} among those chosen "
+                f"{place}: there is no build {build} among those chosen "
                 f"({', '.join(builds) or 'none'}).{nearest(build, builds)}"
             )
 

@@ -21,7 +21,7 @@ def gather(paths: Sequence[str], cells: Iterable[Cell]) -> tuple[Observation, ..
         return ()
     found = [(record, str(file)) for file in _files(paths) for record in _records(file)]
     found.sort(key=lambda each: each[0].at)
-    seen = (observation(record, source) for record, source in found)
+    seen = (read(record, source) for record, source in found)
     return tuple(
         each for each in seen if each and (each.hardware, each.model, each.backend) in wanted
     )
@@ -41,3 +41,12 @@ def _records(file: Path) -> list[Record]:
         return [*RecordFile(file)]
     except ClusterError as error:
         raise ConfigError("the evidence can't be used:", [f"evidence: {error}"]) from None
+
+
+def read(record: Record, source: str) -> Observation | None:
+    """A record may be of another version of this project, or written by hand."""
+    try:
+        return observation(record, source)
+    except (ValueError, LookupError) as error:
+        mistake = f"evidence: {source}: the record of {record.cell_id} makes no sense: {error}"
+        raise ConfigError("the evidence can't be used:", [mistake]) from None

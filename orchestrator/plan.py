@@ -15,6 +15,9 @@ ANY_CPU = {"vm.cpu": "yes"}
 MEMORY_OF_AN_EMULATED_CELL_GIB = 1.0
 """Measured: a host has 650 MiB, and a cell 150 MiB more of its own."""
 
+PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+"""Engine arguments of which any but 1 needs several devices."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
@@ -37,6 +40,10 @@ def make_plan(cells: Iterable[Cell], nodes: Sequence[Node]) -> Plan:
         if cell.engine_mode not in cell.hardware.engine_modes:
             modes = ", ".join(cell.hardware.engine_modes)
             unplaceable[cell.id] = f"this hardware is described for engine_mode {modes} only"
+        elif cell.engine_mode is EngineMode.EMULATED and (parallel := _parallel(cell)):
+            unplaceable[cell.id] = (
+                f"emulated engines have one device only, and it asks for {parallel}"
+            )
         elif fitting:
             runnable.append(cell)
             hosts[cell.id] = tuple(node.name for node in fitting)
@@ -45,6 +52,15 @@ def make_plan(cells: Iterable[Cell], nodes: Sequence[Node]) -> Plan:
     at_once = max(1, int(sum(node.cpus for node in nodes)))
     ordered = tuple(_by_host(runnable, at_once))
     return Plan(runnable=ordered, unplaceable=unplaceable, hosts=hosts)
+
+
+def _parallel(cell: Cell) -> str | None:
+    """What makes an engine of several devices, if anything does."""
+    if cell.model.devices > 1:
+        return f"{cell.model.devices} devices"
+    arguments = {**cell.model.engine_args, **cell.backend.engine_args}
+    sizes = [(name, arguments.get(name)) for name in PARALLEL]
+    return next((f"{name}={size}" for name, size in sizes if size not in {None, 1}), None)
 
 
 def needs(cell: Cell) -> Needs:

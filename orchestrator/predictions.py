@@ -6,12 +6,10 @@ from typing import Any, ClassVar
 
 from jobs.contract import STRICT, EngineMode, MoeGroup, ProbeReport, ProvisionedBuild
 from orchestrator.cells import Cell
-from orchestrator.classify import FOREIGN_BACKEND, taxonomy
+from orchestrator.classify import FOREIGN_BACKEND, SAY_NOTHING_OF_VLLM, taxonomy
 from orchestrator.records import Record
 
 NOTHING = "nothing"
-SAY_NOTHING_OF_VLLM = ("cluster", "vllm-matrix")
-"""Owners of failures that neither predict nor show what vLLM does."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -62,7 +60,7 @@ def observation(record: Record, source: str) -> Observation | None:
     if build is None or attempt is None or attempt.report is None:
         return None
     facts = _facts(record)
-    if facts is None or attempt.report.engine_mode is not EngineMode.REAL:
+    if facts is None or not _is_real(attempt.report, build):
         return None
     hardware, model, backend, _ = record.cell_id.split("/")
     return Observation(
@@ -74,6 +72,11 @@ def observation(record: Record, source: str) -> Observation | None:
         facts=facts,
         source=source,
     )
+
+
+def _is_real(report: ProbeReport, build: ProvisionedBuild) -> bool:
+    modes = {report.engine_mode, build.engine_mode}
+    return modes == {EngineMode.REAL} and report.emulated is None
 
 
 def compare(

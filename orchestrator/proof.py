@@ -7,11 +7,10 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from orchestrator.cells import Cell
-from orchestrator.classify import FOREIGN_BACKEND, taxonomy
+from orchestrator.classify import FOREIGN_BACKEND, SAY_NOTHING_OF_VLLM, taxonomy
 from orchestrator.config import Proof
 from orchestrator.judge import Verdict
 from orchestrator.matrix import Matrix
-from orchestrator.predictions import SAY_NOTHING_OF_VLLM
 
 Arm = Literal["before", "after", "reverted", "attempt"]
 
@@ -151,6 +150,8 @@ def _objections(matrix: Matrix, proof: Proof, arms: Question) -> Iterator[_Objec
         elif matrix.verdict(arms[build]) is not verdict:
             reason = _contradiction(matrix, arms[build])
             yield _Objection(card=card, standing=Standing.NOT_PROVEN, reason=reason)
+        elif verdict is Verdict.FAILED and (other := _other_failure(matrix, proof, arms[build])):
+            yield _Objection(card=card, standing=Standing.INCOMPLETE, reason=other)
     held = {repr(arms[build].expectation) for build in wanted if build in arms}
     if len(held) > 1:
         reason = f"{question} is held against another expectation with one build than with another"
@@ -165,6 +166,22 @@ def _not_seen(matrix: Matrix, cell: Cell) -> str | None:
     if matrix.verdict(cell) is Verdict.FAILED and not _fails(matrix, cell):
         return f"{cell.id} says nothing about vLLM ({_category(matrix, cell)}): {why}"
     return None
+
+
+BROKEN_REQUEST = ("silent_fallback", "expectation_unmet")
+"""Failures of an engine that ran."""
+
+
+def _other_failure(matrix: Matrix, proof: Proof, cell: Cell) -> str | None:
+    """A build that is broken, or slow, fails every check: it must fail as the claim has it."""
+    category = _category(matrix, cell)
+    if category == proof.category or (proof.category is None and category in BROKEN_REQUEST):
+        return None
+    wanted = proof.category or " or ".join(BROKEN_REQUEST)
+    why = "; ".join(matrix.reasons(cell))
+    return (
+        f"{cell.id} fails for another reason than the claim's, {category} and not {wanted}: {why}"
+    )
 
 
 def _fails(matrix: Matrix, cell: Cell) -> bool:

@@ -121,6 +121,7 @@ def a_report(*, ready: bool = True, runner: str | None = "V1", **more: Any) -> P
         vllm_path="vllm",
         target=more.pop("target", groups("CPU_ATTN") if ready else ()),
         engine=Engine(runner=runner if ready else None, kv_layout="LBNHC"),
+        phase=more.pop("phase", Phase.TEARDOWN if ready else Phase.LOAD),
         **more,
     )
 

@@ -76,6 +76,13 @@ def test_an_engine_killed_after_its_report_was_first_written_did_not_pass() -> N
     assert classify(attempt) == "worker_killed"
 
 
+@pytest.mark.parametrize("phase", [Phase.IMPORT, Phase.LOAD, Phase.GENERATE])
+def test_an_engine_that_exits_in_peace_before_it_has_done_all_did_not_pass(phase: Phase) -> None:
+    report = a_report(ready=phase is Phase.GENERATE, phase=phase)
+
+    assert classify(an_attempt(report)) in {"worker_died", "build_broken"}
+
+
 def test_a_build_that_cannot_be_imported_is_broken() -> None:
     assert classify(an_attempt(None, exit=Exit(code=1), phase=Phase.IMPORT)) == "build_broken"
 

@@ -139,6 +139,19 @@ def test_an_emulated_build_has_packages_for_every_vendor() -> None:
     }
 
 
+def test_the_builds_of_a_proof_differ() -> None:
+    proof = "suite.proof={claim: it works, before: v0_32, after: v0_32, cells: '*'}"
+
+    assert "v0_32 has 2 parts, and a build proves nothing about itself" in mistakes(*AXES, proof)
+
+
+@pytest.mark.parametrize("arch", ["gfxabc", "sm_9.0", "sm90", "gfx94"])
+def test_an_arch_is_a_capability_or_a_gfx_name(arch: str) -> None:
+    assert "hardware.cpu.arch: String should match pattern" in mistakes(
+        *AXES, f"hardware.cpu.arch={arch}"
+    )
+
+
 def test_a_proof_names_builds_that_are_chosen() -> None:
     proof = "suite.proof={claim: it works, before: v0_31, after: v0_32, cells: '*'}"
 

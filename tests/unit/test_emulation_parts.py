@@ -146,6 +146,17 @@ def test_an_error_that_comes_of_having_no_card_is_a_limit(message: str, limit: s
     assert last.message.startswith(f"{limit}: ")
 
 
+@pytest.mark.parametrize(
+    ("module", "limit"), [("vllm.nothing_here", False), ("vllm._rocm_C", True), ("vllm_x", True)]
+)
+def test_a_module_that_vllm_lacks_is_its_own_fault_unless_it_is_compiled(
+    module: str, limit: bool
+) -> None:
+    chain = [seen("builtins.ModuleNotFoundError", f"No module named '{module}'")]
+
+    assert (len(limits.explained(chain)) == 2) is limit
+
+
 def test_an_error_that_a_limit_caused_ends_in_the_limit() -> None:
     limit = seen("jobs.probe.emulation.limits.EmulationLimit", "torch.ops._C.x: has no kernel here")
     outer = seen("builtins.ValueError", "so it can't be")

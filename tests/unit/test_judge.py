@@ -152,6 +152,16 @@ def test_a_refusal_for_another_reason_than_expected_fails() -> None:
     )
 
 
+@pytest.mark.parametrize("category", [None, "worker_killed"])
+def test_a_failure_that_is_not_the_engines_is_expected_only_by_name(category: str | None) -> None:
+    cell = a_cell(expect=Expectation(outcome=("fails",), category=category))
+    killed = an_attempt(exit=Exit(signal=9))
+
+    passed = judge(cell, a_build(), killed).verdict is Verdict.PASSED
+
+    assert passed is (category is not None)
+
+
 def test_a_failure_in_another_phase_than_expected_fails() -> None:
     judgement = refused(Expectation(outcome=("refused",), phase=Phase.CONFIG))
 

@@ -1,6 +1,9 @@
 """Who can run what, decided before anything starts."""
 
 from dataclasses import replace
+from typing import Any
+
+import pytest
 
 from orchestrator.cluster import Needs, Node
 from orchestrator.config import Hardware
@@ -66,9 +69,24 @@ def test_too_little_memory_is_named() -> None:
 
 
 def test_an_emulated_cell_needs_no_device_and_little_memory() -> None:
-    [cell] = make_plan([an_emulated_cell(devices=8, memory_gib=500)], [a_node()]).runnable
+    [cell] = make_plan([an_emulated_cell(memory_gib=500)], [a_node()]).runnable
 
     assert needs(cell) == Needs(labels=ANY_CPU, devices=0, memory_gib=1.0)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"devices": 8}, "8 devices"),
+        ({"engine_args": {"pipeline_parallel_size": 2}}, "pipeline_parallel_size=2"),
+    ],
+)
+def test_an_emulated_engine_of_several_devices_is_not_run(asked: dict[str, Any], said: str) -> None:
+    cell = an_emulated_cell(**asked)
+
+    assert make_plan([cell], [a_node()]).unplaceable == {
+        cell.id: f"emulated engines have one device only, and it asks for {said}"
+    }
 
 
 def test_a_card_that_is_not_described_for_emulation_is_said() -> None:

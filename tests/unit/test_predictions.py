@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from jobs.contract import Engine, Phase, ProbeReport
+from jobs.contract import Engine, EngineMode, Phase, ProbeReport
 from orchestrator import evidence, matrix
 from orchestrator.config import Gate, Waiver
 from orchestrator.errors import ConfigError
@@ -155,6 +155,12 @@ def test_an_emulated_engine_is_no_evidence() -> None:
 # The gate.
 
 
+def test_a_record_that_calls_an_emulated_engine_real_is_no_evidence() -> None:
+    report = replace(an_emulated_report(CELL), engine_mode=EngineMode.REAL)
+
+    assert observed(report) is None
+
+
 def decision(result: Matrix, *waivers: Waiver) -> Decision:
     return decide(result, Gate(waivers=waivers), today=date(2026, 12, 2))
 
@@ -208,6 +214,17 @@ def test_only_what_concerns_an_emulated_cell_is_kept(tmp_path: Path) -> None:
 
     assert len(evidence.gather([str(tmp_path)], [CELL])) == 1
     assert evidence.gather([str(tmp_path)], [a_cell()]) == ()
+
+
+@pytest.mark.parametrize(("cell_id", "category"), [("h100", None), (REAL_ID, "no_such_category")])
+def test_a_record_that_makes_no_sense_is_the_users_mistake(
+    cell_id: str, category: str | None
+) -> None:
+    record = replace(real_record("2026-12-01T00:00:00+00:00"), cell_id=cell_id)
+    record = replace(record, judgement=replace(record.judgement, category=category))
+
+    with pytest.raises(ConfigError, match=r"evidence: by-hand: the record of .* makes no sense"):
+        evidence.read(record, "by-hand")
 
 
 def test_a_file_that_holds_no_records_is_the_users_mistake(tmp_path: Path) -> None:

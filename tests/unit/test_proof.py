@@ -1,6 +1,7 @@
 """Does a run prove its suite's claim?"""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 
 import pytest
@@ -70,6 +71,27 @@ def test_a_fix_that_does_not_work_is_not_proven_and_says_why() -> None:
 
     assert found.standing is Standing.NOT_PROVEN
     assert found.reasons == ("h100/llama/draft/new fails with the fix: for a reason",)
+
+
+@pytest.mark.parametrize("build", ["old", "undone"])
+@pytest.mark.parametrize("category", ["build_broken", "timeout", "segfault", "internal_error"])
+def test_a_build_that_is_broken_or_slow_shows_nothing_of_the_claim(
+    build: str, category: str
+) -> None:
+    found = demonstration(FIXED, PROOF, **{build: category})
+
+    assert found.standing is Standing.INCOMPLETE
+    assert found.reasons[0].startswith(
+        f"h100/llama/draft/{build} fails for another reason than the claim's, {category}"
+    )
+
+
+def test_a_claim_can_be_about_a_failure_and_then_needs_that_one() -> None:
+    proof = replace(PROOF, category="kv_layout_conflict")
+    conflict = {"old": "kv_layout_conflict", "undone": "kv_layout_conflict"}
+
+    assert demonstration(FIXED, proof, **conflict).standing is Standing.PROVEN
+    assert demonstration(FIXED, proof).standing is Standing.INCOMPLETE
 
 
 def test_every_card_has_to_show_it() -> None:

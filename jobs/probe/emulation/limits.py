@@ -30,7 +30,8 @@ FOREIGN = (
     ("torch._C", re.compile(r"module 'torch\._C' has no attribute '(?P<name>\w+)'")),
     ("a library of the driver", re.compile(r"libcudart|libcuda\.so|libamdhip")),
     ("operator", re.compile(r"'_OpNamespace' '\w+' object has no attribute '(?P<name>\w+)'")),
-    ("module", re.compile(r"^No module named '(?P<name>[^']+)'")),
+    # What vLLM itself lacks is its own fault, or a patch's, but for its compiled modules.
+    ("module", re.compile(r"^No module named '(?P<name>(?!vllm\b)[^']+|vllm[.\w]*\._\w+)'")),
     ("stub", re.compile(r"cannot import name '(?P<name>\w+)' from '[^']+' \(unknown location\)")),
 )
 """What was missing where others fail for having no card, and how they say so."""

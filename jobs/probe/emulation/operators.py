@@ -80,7 +80,7 @@ def _define(
         # Not every string of a wheel that looks like a schema is one.
         with contextlib.suppress(RuntimeError):
             library.define(schema)
-            implementation = answers.get(name) or _refusal(f"torch.ops.{namespace}.{name}")
+            implementation = answers.get(name) or _refusal(f"torch.ops.{namespace}.{name}", ledger)
             library.impl(name, implementation, "CompositeExplicitAutograd")
 
 
@@ -103,8 +103,10 @@ def _answers(card: Card) -> Mapping[str, Callable[..., Any]]:
     }
 
 
-def _refusal(name: str) -> Callable[..., NoReturn]:
+def _refusal(name: str, ledger: Ledger) -> Callable[..., NoReturn]:
     def refuse(*_: Any, **__: Any) -> NoReturn:
+        # Whoever called it may catch the error, and go on in another way than a real card would.
+        ledger.note(f"{name} was called")
         raise EmulationLimit(name, "has no kernel here")
 
     return refuse

@@ -3,11 +3,12 @@
 
 Runs `suite=catalogue` (or what the words say) as a user would, and watches its processes.
 The last line is one JSON object: `cell_s` (median), `host_boot_s` (median), `host_mib`
-(largest host), `cells`, `matrix_s`; and beside what was asked for, `cell_mib` (largest
-private memory of a cell in flight) and the share of a cell in a host's boot, `boot_ratio`.
+(largest host), `cells`, `matrix_s`; also `cell_mib` (largest private
+memory of a cell in flight), `hosts`, and `boot_ratio`, the boots that a cell would cost.
 """
 
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -42,9 +43,8 @@ class Seen:
 
     def _look_at(self, host: psutil.Process) -> None:
         self._grow(self.host_bytes, host.pid, host.memory_info().rss)
-        for cell in host.children():
+        for cell in filter(_leads_a_session, host.children()):
             with suppress(psutil.Error):
-                # A fork has its host's command until it ends.
                 self.boots.setdefault(host.pid, cell.create_time() - host.create_time())
                 self._grow(self.cell_bytes, cell.pid, cell.memory_full_info().uss)
 
@@ -85,15 +85,21 @@ def figures(attempts: Sequence[dict[str, Any]], seen: Seen, matrix_s: float) -> 
 
 
 def _hosts(run: psutil.Process) -> Iterator[psutil.Process]:
-    """Those that the run's Ray workers started: they outlive these, and are nobody's children."""
+    """They outlive who starts them, and lead no session, other than starters and cells."""
     started = run.create_time()
-    for process in psutil.process_iter(["cmdline", "create_time", "ppid"]):
+    for process in psutil.process_iter(["cmdline", "create_time"]):
         info = process.info
         if HOST in (info["cmdline"] or ()) and info["create_time"] >= started:
             with suppress(psutil.Error):
-                parent = psutil.Process(info["ppid"])
-                if HOST not in parent.cmdline():
+                if not _leads_a_session(process):
                     yield process
+
+
+def _leads_a_session(process: psutil.Process) -> bool:
+    try:
+        return os.getsid(process.pid) == process.pid
+    except ProcessLookupError:
+        return False
 
 
 def _attempts(runs: Path) -> Iterator[dict[str, Any]]:

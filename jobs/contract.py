@@ -137,6 +137,13 @@ class Emulated:
     notes: tuple[str, ...] = ()
 
 
+EMULATION_VARIABLE = "MATRIX_EMULATION"
+"""In a host's environment: what it has to pretend, an `Emulation` as JSON. Not set: nothing."""
+
+PARALLEL_SIZES = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
+"""Engine arguments of which any but 1 needs several devices, and processes."""
+
+
 # -- builds ---------------------------------------------------------------------------
 
 

@@ -15,8 +15,6 @@ from jobs.contract import STRICT, Attempt, EngineMode, ExceptionSeen, Phase
 FILE = Path(__file__).parent / "rules" / "failures.yaml"
 
 EMULATION_LIMIT = "emulation_limit"
-SAY_NOTHING_OF_VLLM = ("cluster", "vllm-matrix")
-"""Owners of failures that neither predict nor show what vLLM does."""
 """What the emulation can't do. It says nothing about vLLM."""
 
 FOREIGN_BACKEND = "foreign_backend"
@@ -86,6 +84,14 @@ def classify(attempt: Attempt, mode: EngineMode = EngineMode.REAL) -> str | None
 def is_refusal(category: str) -> bool:
     """Whether vLLM looked at the request and said no, rather than broke on it."""
     return taxonomy().categories[category].refusal
+
+
+def says_nothing_of_vllm(category: str | None) -> bool:
+    """Whether the failure neither predicts nor shows what vLLM does on a card."""
+    if category is None:
+        return False
+    owner = taxonomy().categories[category].owner
+    return category == FOREIGN_BACKEND or owner in ("cluster", "vllm-matrix")
 
 
 def _by_rule(chain: tuple[ExceptionSeen, ...], phase: Phase, mode: EngineMode) -> str | None:

@@ -11,10 +11,9 @@ from orchestrator.asking import asked
 from orchestrator.cells import Cell
 from orchestrator.classify import (
     EMULATION_LIMIT,
-    SAY_NOTHING_OF_VLLM,
     classify,
     is_refusal,
-    taxonomy,
+    says_nothing_of_vllm,
 )
 from orchestrator.config import Expectation, FieldName, Outcome, RequestVerdict
 from orchestrator.kernels import Objection, objections
@@ -122,8 +121,7 @@ def _unmet(
         return
     if category is None:
         return
-    owner = taxonomy().categories[category].owner
-    if expected.category is None and owner in SAY_NOTHING_OF_VLLM:
+    if expected.category is None and says_nothing_of_vllm(category):
         # Any failure may be expected, but this one is not the engine's.
         yield f"{_what_happened(attempt, category)}: that is not a failure of vLLM"
         return

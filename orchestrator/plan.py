@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from jobs.contract import EngineMode
+from jobs.contract import PARALLEL_SIZES, EngineMode
 from orchestrator.asking import environment
 from orchestrator.cells import Cell
 from orchestrator.cluster import Needs, Node
@@ -14,9 +14,6 @@ ANY_CPU = {"vm.cpu": "yes"}
 
 MEMORY_OF_AN_EMULATED_CELL_GIB = 1.0
 """Measured: a host has 650 MiB, and a cell 150 MiB more of its own."""
-
-PARALLEL = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
-"""Engine arguments of which any but 1 needs several devices."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,8 +56,8 @@ def _parallel(cell: Cell) -> str | None:
     if cell.model.devices > 1:
         return f"{cell.model.devices} devices"
     arguments = {**cell.model.engine_args, **cell.backend.engine_args}
-    sizes = [(name, arguments.get(name)) for name in PARALLEL]
-    return next((f"{name}={size}" for name, size in sizes if size not in {None, 1}), None)
+    sizes = [(name, arguments.get(name)) for name in PARALLEL_SIZES]
+    return next((f"{name}={size}" for name, size in sizes if size not in (None, 1)), None)
 
 
 def needs(cell: Cell) -> Needs:

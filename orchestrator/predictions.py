@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from jobs.contract import STRICT, EngineMode, MoeGroup, ProbeReport, ProvisionedBuild
 from orchestrator.cells import Cell
-from orchestrator.classify import FOREIGN_BACKEND, SAY_NOTHING_OF_VLLM, taxonomy
+from orchestrator.classify import says_nothing_of_vllm
 from orchestrator.records import Record
 
 NOTHING = "nothing"
@@ -143,9 +143,7 @@ def _facts(record: Record) -> dict[str, str] | None:
     category = record.judgement.category
     if record.attempt is None or (report := record.attempt.report) is None:
         return None
-    if category == FOREIGN_BACKEND or (
-        category is not None and taxonomy().categories[category].owner in SAY_NOTHING_OF_VLLM
-    ):
+    if says_nothing_of_vllm(category):
         return None
     if report.ready:
         return {"outcome": "runs", **_resolved(report)}

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Literal
 
 from orchestrator.cells import Cell
-from orchestrator.classify import FOREIGN_BACKEND, SAY_NOTHING_OF_VLLM, taxonomy
+from orchestrator.classify import says_nothing_of_vllm
 from orchestrator.config import Proof
 from orchestrator.judge import Verdict
 from orchestrator.matrix import Matrix
@@ -186,10 +186,7 @@ def _other_failure(matrix: Matrix, proof: Proof, cell: Cell) -> str | None:
 
 def _fails(matrix: Matrix, cell: Cell) -> bool:
     """Whether it failed for a reason of vLLM's own: not the emulation's, and not the cluster's."""
-    category = _category(matrix, cell)
-    foreign = category is not None and (
-        category == FOREIGN_BACKEND or taxonomy().categories[category].owner in SAY_NOTHING_OF_VLLM
-    )
+    foreign = says_nothing_of_vllm(_category(matrix, cell))
     return matrix.verdict(cell) is Verdict.FAILED and not foreign
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import jobs
 from jobs import processes
-from jobs.contract import CellRequest, Emulation, PackageSet
+from jobs.contract import EMULATION_VARIABLE, CellRequest, Emulation, PackageSet
 from jobs.node.errors import NodeError
 from jobs.quiet import NO_USAGE_REPORTS
 
@@ -83,7 +83,7 @@ def _emulation(request: CellRequest) -> dict[str, str]:
         packages=build.packages.get(card.vendor, PackageSet(name="none")),
         operators=build.operators,
     )
-    return {"MATRIX_EMULATION": json.dumps(dataclasses.asdict(emulation))}
+    return {EMULATION_VARIABLE: json.dumps(dataclasses.asdict(emulation))}
 
 
 def _caches(request: CellRequest) -> dict[str, str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.contract import (
+    PARALLEL_SIZES,
     Check,
     EngineMode,
     Failure,
@@ -125,8 +126,7 @@ def _check_what_is_real(request: ProbeRequest) -> None:
 
 def _has_children(request: ProbeRequest) -> bool:
     """Whether the engine is more than this process."""
-    sizes = ("tensor_parallel_size", "pipeline_parallel_size", "data_parallel_size")
-    largest = max(request.engine_args.get(size, 1) for size in sizes)
+    largest = max(request.engine_args.get(size, 1) for size in PARALLEL_SIZES)
     return os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] != "0" or largest > 1
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.contract import Card, Emulation, ExceptionSeen, PackageSet, to_json
+from jobs.contract import EMULATION_VARIABLE, Card, Emulation, ExceptionSeen, PackageSet, to_json
 from jobs.probe.emulation import amdsmi, limits, nvml, start
 from jobs.probe.emulation.architecture import capability
 from jobs.probe.emulation.ledger import Ledger
@@ -174,7 +174,7 @@ def test_an_error_of_vllms_stays_as_it_is() -> None:
 def test_what_is_to_be_pretended_comes_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
     packages = PackageSet(name="image", installed=("a==1",), assumed=("b",))
     emulation = Emulation(card=MI300X, packages=packages, operators="operators.json")
-    monkeypatch.setenv(start.VARIABLE, to_json(emulation))
+    monkeypatch.setenv(EMULATION_VARIABLE, to_json(emulation))
 
     assert start.asked() == emulation
     emulated = start.seen()
@@ -183,7 +183,7 @@ def test_what_is_to_be_pretended_comes_as_json(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_nothing_is_pretended_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(start.VARIABLE, raising=False)
+    monkeypatch.delenv(EMULATION_VARIABLE, raising=False)
 
     assert start.asked() is None
     assert start.seen() is None

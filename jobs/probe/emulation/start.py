@@ -5,7 +5,7 @@ import json
 import os
 from typing import Any
 
-from jobs.contract import Card, Emulated, Emulation, PackageSet
+from jobs.contract import EMULATION_VARIABLE, Card, Emulated, Emulation, PackageSet
 from jobs.probe.emulation import (
     amdsmi,
     engine,
@@ -20,15 +20,12 @@ from jobs.probe.emulation import (
 from jobs.probe.emulation.ledger import Ledger
 from jobs.probe.emulation.modules import Finder
 
-VARIABLE = "MATRIX_EMULATION"
-"""What to pretend, as JSON. Nothing is, where it is not set."""
-
 HERE = Ledger()
 """Of this process: what is replaced stays so until it ends, and in its forks."""
 
 
 def asked() -> Emulation | None:
-    text = os.environ.get(VARIABLE)
+    text = os.environ.get(EMULATION_VARIABLE)
     if text is None:
         return None
     raw: dict[str, Any] = json.loads(text)

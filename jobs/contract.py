@@ -22,6 +22,9 @@ STRICT: dict[str, Any] = {"extra": "forbid"}
 class Check(StrEnum):
     """How far a cell goes."""
 
+    IMPORT = "import"
+    """Until vLLM is imported: which files and versions. No engine is made."""
+
     INIT = "init"
     """Until the engine is ready."""
 
@@ -43,7 +46,10 @@ class Isolation(StrEnum):
 
 
 class Phase(StrEnum):
-    """How far a probe got, in order. A failure names the phase that it happened in."""
+    """How far an attempt got, in order. A failure names the phase that it happened in."""
+
+    PROVISION = "provision"
+    """The node makes the build ready. No probe is ever in it."""
 
     PREPARE = "prepare"
     IMPORT = "import"
@@ -53,6 +59,7 @@ class Phase(StrEnum):
     PROFILE = "profile"
     KV_CACHE = "kv_cache"
     COMPILE = "compile"
+    CAPTURE = "capture"
     READY = "ready"
     GENERATE = "generate"
     TEARDOWN = "teardown"
@@ -272,6 +279,22 @@ class ProbeRequest:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Deadlines:
+    """How long one attempt may take, in seconds. It is ended by whichever passes first."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    attempt_s: float
+    """From the fork on; the start of a host that others use too does not count."""
+
+    phases_s: dict[Phase, float] = field(default_factory=dict)
+    """Of each phase from when it is entered; of `import`, also what a host needs to start."""
+
+    quiet_s: float
+    """Without a line in the log and without a new phase."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CellRequest:
     """What the orchestrator asks of a node: one attempt of one cell."""
 
@@ -283,7 +306,10 @@ class CellRequest:
     """Environment of the engine, beside what the node sets itself."""
 
     isolation: Isolation
-    deadline_s: float
+    deadlines: Deadlines
+    secrets: tuple[str, ...] = ()
+    """Further names of environment variables whose values may not be shown anywhere."""
+
     workdir: str
     """`.../cells/<id>/<attempt>`: request.json, report.json and probe.log go there."""
 
@@ -487,6 +513,14 @@ class ProbeReport:
 # -- what a node saw ------------------------------------------------------------------
 
 
+class Timeout(StrEnum):
+    """Which of its deadlines an attempt missed."""
+
+    ATTEMPT = "attempt"
+    PHASE = "phase"
+    QUIET = "quiet"
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Exit:
     """How a probe's process ended."""
@@ -497,8 +531,11 @@ class Exit:
     signal: int | None = None
     """The signal that ended it, if one did."""
 
-    timed_out: bool = False
-    """Its deadline passed, and the node ended it."""
+    timed_out: Timeout | None = None
+    """A deadline passed, and the node ended it."""
+
+    out_of_memory: bool = False
+    """The kernel's log says that it killed a process of the cell for want of memory."""
 
     host_lost: bool = False
     """The host that it was forked from went away; how the probe ended is not known."""
@@ -534,6 +571,12 @@ class Attempt:
 
     log_tail: str = ""
     """Its end, when the probe failed."""
+
+    waiting: tuple[str, ...] = ()
+    """Where the probe's main thread was when its time was up: frames, the innermost first."""
+
+    memory_mib: int | None = None
+    """The most that the cell's processes were seen to have of their own, all together."""
 
     processes_killed: int = 0
     """Processes of the cell that were still there when the probe had ended."""

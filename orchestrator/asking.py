@@ -26,7 +26,8 @@ def cell_request(
         build=build,
         env=environment(cell),
         isolation=cell.isolation,
-        deadline_s=cell.deadline_s,
+        deadlines=cell.deadlines,
+        secrets=cell.secrets,
         workdir=workdir,
         cache=cache,
     )

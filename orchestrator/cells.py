@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, ClassVar
 
-from jobs.contract import STRICT, BuildSpec, Check, EngineMode, Isolation
+from jobs.contract import STRICT, BuildSpec, Check, Deadlines, EngineMode, Isolation
+from orchestrator import deadlines
 from orchestrator.conf_files import AXES
 from orchestrator.config import EMULATED, Backend, Config, Expectation, Hardware, Model, Suite
 from orchestrator.errors import ConfigError
@@ -35,8 +36,9 @@ class Cell:
     check: Check
     engine_mode: EngineMode
     isolation: Isolation
-    deadline_s: float
+    deadlines: Deadlines
     attempts: int
+    secrets: tuple[str, ...] = ()
     expectation: Expectation
 
     def axis(self, name: str) -> str:
@@ -48,7 +50,7 @@ class Cell:
         """Of everything that decides what the cell does, given the build's own digest."""
         content = dataclasses.asdict(self)
         # How a cell is judged, and how long it may take, do not change what it does.
-        for name in ("id", "build", "expectation", "deadline_s", "attempts", "hardware"):
+        for name in ("id", "build", "expectation", "deadlines", "attempts", "secrets", "hardware"):
             del content[name]
         content |= {"hardware": self._seen_of_hardware(), "build": build_digest}
         content["model_files"] = _model_files(self.model)
@@ -80,7 +82,7 @@ def merge(parts: Iterable[Sequence[Cell]]) -> tuple[Cell, ...]:
         known = cells.setdefault(cell.id, cell)
         if known != cell:
             differing = [f.name for f in dataclasses.fields(Cell) if _differ(known, cell, f.name)]
-            conflicts.append(f"{cell.id}: its {', '.join(differing)} differs from job to job")
+            conflicts.append(f"{cell.id}: its {', '.join(differing)} differ from job to job")
     if conflicts:
         raise ConfigError(
             "a multirun makes one matrix, so a cell can only be described in one way;"
@@ -108,10 +110,21 @@ def _product(config: Config, builds: dict[str, BuildSpec]) -> Iterator[Cell]:
             check=config.suite.check,
             engine_mode=config.engine_mode,
             isolation=config.isolation,
-            deadline_s=config.deadline_s,
+            deadlines=_deadlines(config, config.model[m]),
             attempts=config.attempts,
+            secrets=config.secrets,
             expectation=_expectation(cell_id, config.suite),
         )
+
+
+def _deadlines(config: Config, model: Model) -> Deadlines:
+    return deadlines.of_attempt(
+        config.engine_mode,
+        model.memory_gib,
+        attempt_s=config.deadline_s,
+        quiet_s=config.quiet_s,
+        phases_s=config.deadlines,
+    )
 
 
 def _can_exist(cell: Cell) -> bool:

@@ -287,9 +287,20 @@ class Config:
     gate: Gate
     engine_mode: EngineMode
     isolation: Isolation
-    deadline_s: Amount
+    deadline_s: Amount | None
+    """For one attempt of one cell; None: what its phases may take together."""
+
+    deadlines: dict[Phase, Amount]
+    """Seconds of single phases, where rules/deadlines.yaml doesn't fit."""
+
+    quiet_s: Amount | None
+    """For an attempt without a line in its log and without a new phase."""
+
     attempts: Count
     """How often a cell is tried at most when its failure may not be its own."""
+
+    secrets: tuple[Text, ...]
+    """Further environment variables, or endings of their names, whose values are never shown."""
 
     cluster: ClusterChoice
     evidence: tuple[Text, ...] | None

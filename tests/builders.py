@@ -8,6 +8,7 @@ from jobs.contract import (
     AttentionGroup,
     BuildSpec,
     Check,
+    Deadlines,
     Emulated,
     Engine,
     EngineMode,
@@ -74,7 +75,7 @@ def a_cell(  # noqa: PLR0913  # each is what some test is about
         check=Check.GENERATE,
         engine_mode=EngineMode.REAL,
         isolation=Isolation.WARM,
-        deadline_s=60,
+        deadlines=Deadlines(attempt_s=60, quiet_s=60),
         attempts=attempts,
         expectation=expect or Expectation(),
     )

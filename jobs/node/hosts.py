@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs import processes
-from jobs.contract import CellRequest, Exit, Isolation
+from jobs.contract import CellRequest, Exit, Isolation, Timeout
 from jobs.node import environment, runtime_folder
 from jobs.node.cell_files import tail
 from jobs.node.errors import NodeError
@@ -203,7 +203,7 @@ def _await_boot(started: subprocess.Popen[bytes], host: _Host) -> socket.socket:
         if code is not None:
             raise HostBootError(_exit(code) if code else Exit(host_lost=True), tail(host.log))
         time.sleep(POLL_S)
-    raise HostBootError(Exit(signal=signal.SIGKILL, timed_out=True), tail(host.log))
+    raise HostBootError(Exit(signal=signal.SIGKILL, timed_out=Timeout.PHASE), tail(host.log))
 
 
 def _connect(path: Path) -> socket.socket | None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs import processes
-from jobs.contract import CellRequest, Exit, Isolation, Phase
+from jobs.contract import CellRequest, Exit, Isolation, Phase, Timeout
 from jobs.node import environment, hosts, runtime_folder
 from jobs.node.cell_files import CellFiles
 
@@ -62,7 +62,7 @@ def _forked(
     try:
         leader = hosts.fork(host, _order(request, files, temporary, tree.token))
         tree = dataclasses.replace(tree, leader=leader)
-        how, steps = _wait(host, request.deadline_s)
+        how, steps = _wait(host, request.deadlines.attempt_s)
         seconds = time.monotonic() - began
         ended = processes.end_all(tree, steps)
     # Whoever interrupts a node must not be left with a probe.
@@ -70,7 +70,7 @@ def _forked(
         processes.end_all(tree, processes.AT_ONCE)
         raise
     return Outcome(
-        exit=_last_word(host) if how.timed_out else how,
+        exit=_last_word(host, how) if how.timed_out else how,
         seconds=seconds,
         phase=files.read_phase(),
         killed=len(ended.signalled - {leader}),
@@ -96,17 +96,17 @@ def _wait(host: socket.socket, deadline_s: float) -> tuple[Exit, Sequence[proces
     try:
         return hosts.wait(host, deadline_s), processes.LEFT_BEHIND
     except TimeoutError:
-        return Exit(timed_out=True), processes.HUNG
+        return Exit(timed_out=Timeout.ATTEMPT), processes.HUNG
     except hosts.HostLostError:
         return Exit(host_lost=True), processes.AT_ONCE
 
 
-def _last_word(host: socket.socket) -> Exit:
+def _last_word(host: socket.socket, how: Exit) -> Exit:
     """How a probe took its end."""
     try:
-        return dataclasses.replace(hosts.wait(host, LAST_WORD_S), timed_out=True)
+        return dataclasses.replace(hosts.wait(host, LAST_WORD_S), timed_out=how.timed_out)
     except (TimeoutError, hosts.HostLostError):
-        return Exit(timed_out=True, host_lost=True)
+        return dataclasses.replace(how, host_lost=True)
 
 
 def _notes(ended: processes.Ended) -> tuple[str, ...]:

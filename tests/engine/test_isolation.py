@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from jobs.contract import CellRequest, Isolation, Placement, ProvisionedBuild
+from jobs.contract import CellRequest, Deadlines, Isolation, Placement, ProvisionedBuild
 from jobs.node import hosts
 from jobs.node.run_cell import run_cell
 from tests.engine.warm_parent import request
@@ -46,7 +46,7 @@ def _attempt(python: Path, folder: Path, name: str, isolation: Isolation) -> dic
         build=build,
         env={},
         isolation=isolation,
-        deadline_s=300,
+        deadlines=Deadlines(attempt_s=300, quiet_s=300),
         workdir=str(folder / name),
         cache=str(folder / "cache"),
     )

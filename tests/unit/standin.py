@@ -16,6 +16,7 @@ import psutil
 from jobs.contract import (
     CellRequest,
     Check,
+    Deadlines,
     Isolation,
     Placement,
     ProbeRequest,
@@ -88,7 +89,7 @@ def a_request(  # noqa: PLR0913 - a test names only what it is about
         ),
         env=env or {},
         isolation=isolation,
-        deadline_s=deadline_s,
+        deadlines=Deadlines(attempt_s=deadline_s, quiet_s=deadline_s),
         workdir=str(folder / "cells" / str(number)),
         cache=str(folder / "cache"),
     )

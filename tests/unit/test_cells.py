@@ -75,7 +75,7 @@ def test_a_multirun_over_a_suite_is_one_matrix() -> None:
 
 
 def test_a_multirun_that_describes_a_cell_in_two_ways_is_refused() -> None:
-    with pytest.raises(ConfigError, match="cpu/llama/auto/v0_32: its deadline_s differs"):
+    with pytest.raises(ConfigError, match="cpu/llama/auto/v0_32: its deadlines differ"):
         ids("-m", "deadline_s=10,20", "hardware=cpu", "model=llama", "backend=auto", "build=v0_32")
 
 

@@ -4,7 +4,7 @@ import signal
 
 import pytest
 
-from jobs.contract import EngineMode, ExceptionSeen, Exit, Failure, Phase
+from jobs.contract import EngineMode, ExceptionSeen, Exit, Failure, Phase, Timeout
 from orchestrator.classify import classify, taxonomy
 from tests.builders import a_failed_report, a_report, an_attempt
 
@@ -52,7 +52,7 @@ def test_the_innermost_exception_names_the_category(message: str, category: str)
 def test_a_deadline_comes_before_any_text() -> None:
     report = a_failed_report("CUDA error: an illegal memory access was encountered")
 
-    assert classify(an_attempt(report, exit=Exit(timed_out=True))) == "timeout"
+    assert classify(an_attempt(report, exit=Exit(timed_out=Timeout.ATTEMPT))) == "timeout"
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from jobs.contract import (
     Card,
     CellRequest,
     Check,
+    Deadlines,
     EngineMode,
     Isolation,
     PackageSet,
@@ -58,7 +59,7 @@ def a_request(folder: Path, card: Card | None) -> CellRequest:
         ),
         env={},
         isolation=Isolation.WARM,
-        deadline_s=1,
+        deadlines=Deadlines(attempt_s=1, quiet_s=1),
         workdir=str(folder),
         cache=str(folder),
     )

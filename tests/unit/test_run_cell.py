@@ -28,7 +28,13 @@ def test_a_probe_that_reports_and_ends_is_passed_on_as_it_is(
 ) -> None:
     attempt = run(a_request(tmp_path, "report(ready=True)", isolation=isolation))
 
-    assert attempt["exit"] == {"code": 0, "signal": None, "timed_out": False, "host_lost": False}
+    assert attempt["exit"] == {
+        "code": 0,
+        "signal": None,
+        "timed_out": None,
+        "out_of_memory": False,
+        "host_lost": False,
+    }
     assert attempt["report"] == {"failure": None, "ready": True}
     assert attempt["isolation"] == isolation
     assert attempt["log_tail"] == ""

@@ -2,15 +2,16 @@
 Which processes belong to a cell, and how they are ended.
 
 A process is known by its id and its start time, so that an id that the kernel gave
-away again is never mistaken. It belongs to a cell if it is in the session of the
-cell's leader, descends from one that is, or carries the cell's token in the
-environment that the kernel shows: a daemon gets away from the first two.
+away again is never mistaken. It belongs to a cell if it descends from the cell's
+keeper, which adopts what the cell orphans. Where the keeper is gone, there are worse
+signs left: to be in the session of the cell's leader, to descend from one that is, or to
+carry the cell's token in the environment that the kernel shows.
 """
 
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,11 +33,14 @@ class Process:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Tree:
-    """Every process of one cell, wherever it went."""
+    """Every process of one cell, wherever it went. None: not known, or there is none."""
 
-    token: str
+    token: str | None = None
     leader: Process | None = None
-    """The one that was forked. None: it is not known whether there is one."""
+    """The one that was forked."""
+
+    keeper: Process | None = None
+    """The parent of the leader. It does not belong to the cell."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,6 +85,8 @@ class _Stat:
     is_running: bool
     """Not a zombie."""
 
+    is_stopped: bool
+
 
 def identify(pid: int) -> Process:
     """The process that has this id now, be it a zombie. Raises ProcessLookupError."""
@@ -91,13 +97,44 @@ def identify(pid: int) -> Process:
 
 def alive(tree: Tree) -> frozenset[Process]:
     stats = {stat.process.pid: stat for stat in _running()}
-    members = {pid for pid, stat in stats.items() if _is_member(stat, tree, stats)}
-    members |= _descendants(members, stats)
+    # Asked after the look: only a keeper that was there all the time has lost nobody.
+    if tree.keeper is not None and runs(tree.keeper):
+        members = _descendants({tree.keeper.pid}, stats)
+    else:
+        members = {pid for pid, stat in stats.items() if _is_member(stat, tree, stats)}
+        members |= _descendants(members, stats)
     return frozenset(stats[pid].process for pid in members - {os.getpid()})
 
 
-def end_all(tree: Tree, steps: Sequence[Step]) -> Ended:
-    """Take the cell's processes through *steps* until none is left."""
+def children(*, apart_from: Collection[int]) -> frozenset[Process]:
+    """Of this process, those that run."""
+    return frozenset(
+        stat.process
+        for stat in _running()
+        if stat.parent == os.getpid() and stat.process.pid not in apart_from
+    )
+
+
+def runs(process: Process) -> bool:
+    """Whether it is there, and no zombie."""
+    stat = _stat(process.pid)
+    return stat is not None and stat.process == process and stat.is_running
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether it got SIGSTOP, or the like, and can't answer until it is continued."""
+    stat = _stat(pid)
+    return stat is not None and stat.is_stopped
+
+
+def end_all(
+    tree: Tree, steps: Sequence[Step], pause: Callable[[float], object] = time.sleep
+) -> Ended:
+    """
+    Take the cell's processes through *steps* until none is left.
+
+    *pause* is called between two looks, with the seconds until the next one.
+    """
     here = alive(tree)
     signalled: set[Process] = set()
     for step in steps:
@@ -106,12 +143,30 @@ def end_all(tree: Tree, steps: Sequence[Step]) -> Ended:
         while here and time.monotonic() < until:
             # Also those that were forked since the last look.
             for process in here - reached:
-                if step.signal is not None and _send(process, step.signal):
+                if step.signal is not None and send(process, step.signal):
                     signalled.add(process)
             reached |= here
-            time.sleep(POLL_S)
+            pause(POLL_S)
             here = alive(tree)
     return Ended(signalled=frozenset(signalled), left=here)
+
+
+def send(process: Process, signum: signal.Signals) -> bool:
+    """Whether the signal went out, and to the very process that was meant."""
+    if signum == signal.SIGUSR1 and not _catches(process.pid, signum):
+        return False
+    with suppress(ProcessLookupError, PermissionError):
+        descriptor = os.pidfd_open(process.pid)
+        try:
+            # Once the descriptor is open, the id can't change hands unnoticed.
+            if identify(process.pid) == process:
+                # One that is stopped would not heed it.
+                signal.pidfd_send_signal(descriptor, signal.SIGCONT)
+                signal.pidfd_send_signal(descriptor, signum)
+                return True
+        finally:
+            os.close(descriptor)
+    return False
 
 
 def _is_member(stat: _Stat, tree: Tree, stats: dict[int, _Stat]) -> bool:
@@ -135,28 +190,14 @@ def _descendants(ancestors: set[int], stats: dict[int, _Stat]) -> set[int]:
     return found
 
 
-def _carries(pid: int, token: str) -> bool:
+def _carries(pid: int, token: str | None) -> bool:
+    if token is None:
+        return False
     try:
         environ = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:  # gone, or another user's
         return False
     return f"{MARKER}={token}".encode() in environ.split(b"\0")
-
-
-def _send(process: Process, signum: signal.Signals) -> bool:
-    """Whether the signal went out, and to the very process that was meant."""
-    if signum == signal.SIGUSR1 and not _catches(process.pid, signum):
-        return False
-    with suppress(ProcessLookupError, PermissionError):
-        descriptor = os.pidfd_open(process.pid)
-        try:
-            # Once the descriptor is open, the id can't change hands unnoticed.
-            if identify(process.pid) == process:
-                signal.pidfd_send_signal(descriptor, signum)
-                return True
-        finally:
-            os.close(descriptor)
-    return False
 
 
 def _catches(pid: int, signum: signal.Signals) -> bool:
@@ -187,4 +228,5 @@ def _stat(pid: int) -> _Stat | None:
         parent=int(fields[1]),
         session=int(fields[3]),
         is_running=fields[0] not in (b"Z", b"X"),
+        is_stopped=fields[0] in (b"T", b"t"),
     )

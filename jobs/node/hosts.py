@@ -10,6 +10,7 @@ import fcntl
 import hashlib
 import json
 import os
+import select
 import signal
 import socket
 import struct
@@ -92,17 +93,36 @@ def connection(request: CellRequest) -> Iterator[socket.socket]:
             yield private
 
 
-def fork(host: socket.socket, order: Mapping[str, Any]) -> processes.Process:
-    """Have the host fork a cell. It ends when the connection is closed."""
+def fork(host: socket.socket, order: Mapping[str, Any], log: int) -> processes.Tree:
+    """
+    Have the host fork a cell that writes its output to *log*.
+
+    It ends when the connection is closed.
+    """
     host.settimeout(ANSWER_S)
     try:
-        host.send(json.dumps(order).encode())
+        socket.send_fds(host, [json.dumps(order).encode()], [log])
         answer = _receive(host)
     except OSError as error:
         raise HostLostError from error
     if "error" in answer:
         raise NodeError(answer["error"])
-    return processes.Process(pid=answer["pid"], started=answer["started"])
+    return processes.Tree(
+        token=order["token"],
+        leader=processes.Process(**answer["cell"]),
+        keeper=processes.Process(**answer["keeper"]),
+    )
+
+
+def ended(host: socket.socket) -> Exit | None:
+    """How the forked cell ended; None while it has not. Raises HostLostError."""
+    host.setblocking(False)
+    try:
+        return _exit(os.waitstatus_to_exitcode(_receive(host)["status"]))
+    except BlockingIOError:
+        return None
+    except OSError as error:
+        raise HostLostError from error
 
 
 def wait(host: socket.socket, timeout_s: float) -> Exit:
@@ -110,13 +130,9 @@ def wait(host: socket.socket, timeout_s: float) -> Exit:
     until = time.monotonic() + timeout_s
     while (left_s := until - time.monotonic()) > 0:
         # In slices: Ray cancels a task with a note to Python, which wakes no system call.
-        host.settimeout(min(left_s, SLICE_S))
-        try:
-            return _exit(os.waitstatus_to_exitcode(_receive(host)["status"]))
-        except TimeoutError:
-            continue
-        except OSError as error:
-            raise HostLostError from error
+        select.select([host], [], [], min(left_s, SLICE_S))
+        if how := ended(host):
+            return how
     raise TimeoutError
 
 

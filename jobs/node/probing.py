@@ -58,10 +58,11 @@ def _temporary_folder() -> Iterator[Path]:
 def _forked(
     host: socket.socket, request: CellRequest, files: CellFiles, temporary: Path, *, began: float
 ) -> Outcome:
-    tree = processes.Tree(token=uuid.uuid4().hex)
+    token = uuid.uuid4().hex
+    tree = processes.Tree(token=token)
     try:
-        leader = hosts.fork(host, _order(request, files, temporary, tree.token))
-        tree = dataclasses.replace(tree, leader=leader)
+        with files.log.open("ab") as log:
+            tree = hosts.fork(host, _order(request, files, temporary, token), log.fileno())
         how, steps = _wait(host, request.deadlines.attempt_s)
         seconds = time.monotonic() - began
         ended = processes.end_all(tree, steps)
@@ -73,7 +74,7 @@ def _forked(
         exit=_last_word(host, how) if how.timed_out else how,
         seconds=seconds,
         phase=files.read_phase(),
-        killed=len(ended.signalled - {leader}),
+        killed=len(ended.signalled - {tree.leader}),
         notes=_notes(ended),
     )
 
@@ -84,7 +85,6 @@ def _order(
     return {
         "request": str(files.request),
         "report": str(files.report),
-        "log": str(files.log),
         "folder": str(files.folder),
         "token": token,
         "env": environment.of_cell(request, temporary),

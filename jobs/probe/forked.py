@@ -1,18 +1,55 @@
-"""What makes a cell's own process of a fork of the host, before anything of the cell runs."""
+"""What is done in a fork of the host, before anything of a cell runs in it."""
 
 import ctypes
 import faulthandler
 import os
 import resource
 import signal
+import sys
 import tempfile
-from collections.abc import Mapping
-from pathlib import Path
+import traceback
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from jobs import processes
 
+BROKEN = 70
+"""Exit code of a host, or of a fork of one, that raised."""
+
 _PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+def fork(run: Callable[[], None]) -> int:
+    """The id of a child that does nothing else than to *run*."""
+    pid = os.fork()
+    if pid:
+        return pid
+    code = BROKEN
+    try:
+        run()
+        code = 0
+    # Whatever it is, the fork must not go on as what it was forked from.
+    except BaseException:  # noqa: BLE001
+        traceback.print_exc()
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def adopt_orphans() -> None:
+    """Be the one whose children all become that descend from this process and lose their parent."""
+    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+
+
+def heed_the_end_of(parent: int, signum: signal.Signals) -> None:
+    """Have the kernel send *signum* to this process when its parent ends."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signum)
+    if os.getppid() != parent:  # it ended before that could be said
+        os.kill(os.getpid(), signum)
 
 
 def marker_address() -> int:
@@ -23,10 +60,10 @@ def marker_address() -> int:
     return address
 
 
-def become_cell(order: Mapping[str, Any], *, host: int, marker: int) -> None:
+def become_cell(order: Mapping[str, Any], *, log: int, keeper: int, marker: int) -> None:
     os.setsid()
-    _die_with(host)
-    _redirect(Path(order["log"]))
+    heed_the_end_of(keeper, signal.SIGKILL)
+    _redirect(log)
     _reset_signals()
     _leave_no_core()
     os.chdir(order["folder"])
@@ -34,15 +71,8 @@ def become_cell(order: Mapping[str, Any], *, host: int, marker: int) -> None:
     _set_environment(order["env"])
 
 
-def _die_with(host: int) -> None:
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != host:  # it died before it could be said
-        os.kill(os.getpid(), signal.SIGKILL)
-
-
-def _redirect(log: Path) -> None:
+def _redirect(output: int) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
-    output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     os.dup2(nothing, 0)
     os.dup2(output, 1)
     os.dup2(output, 2)

@@ -4,18 +4,18 @@ The process that probes are forked from: vLLM is imported, no device is touched.
 It listens on a Unix socket of packets, each one JSON object. Whoever connects is told
 {"host": pid}, sends one order
 
-    {"request": path, "report": path, "log": path, "folder": path,
-     "token": text, "env": {name: value or null}}
+    {"request": path, "report": path, "folder": path, "token": text,
+     "env": {name: value or null}}
 
-and is told {"pid": n, "started": ticks} when the cell is forked (or {"error": text} when
-it can't be), then {"status": n}, as `waitpid` has it, when it ended. To close the
-connection earlier is to end the cell.
+together with the descriptor that the cell is to write its output to, and hears from the
+cell's keeper after that: {"keeper": process, "cell": process} when the cell is forked (or
+{"error": text} when it can't be), then {"status": n}, as `waitpid` has it, when it ended.
+To close the connection is to end the cell.
 
 The host ends when the process that it watches does, or when nobody needed it for a while.
 """
 
 import argparse
-import ctypes
 import gc
 import json
 import os
@@ -23,33 +23,29 @@ import select
 import selectors
 import signal
 import socket
-import sys
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 from jobs import processes
 from jobs.probe import forked
+from jobs.probe.keeper import keep, tell
 
 PACKET = 65536
 TICK_S = 0.5
-BROKEN = 70
-"""Exit code of a host or a cell that raised."""
-
-_PR_SET_CHILD_SUBREAPER = 36
-
+STRAYS_S = 5.0
+"""For what was killed to be gone, while everybody else waits."""
 Run = Callable[[Path, Path], None]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Cell:
-    tree: processes.Tree
+class Keeper:
     connection: socket.socket
-    exit_fd: int
+    ended: int
+    """A descriptor that becomes readable when it has."""
 
 
 class Host:
@@ -63,22 +59,21 @@ class Host:
         self._idle_s = idle_s
         self._needed_at = time.monotonic()
         self._is_watched_here = True
-        self._cells: dict[int, Cell] = {}
-        # Not epoll, whose state a forked cell would share with the host.
+        self._keepers: dict[int, Keeper] = {}
+        # Not epoll, whose state a fork would share with the host.
         self._selector = selectors.PollSelector()
         self._wait_for(listener, self._accept)
         self._wait_for(watched_fd, self._watched_ended)
 
     def serve(self) -> None:
+        """Keepers end what they have when the host does."""
         while self._is_watched_here and not self._is_idle():
             for key, _ in self._selector.select(TICK_S):
                 key.data(key.fileobj)
             self._reap()
-        for cell in self._cells.values():
-            processes.end_all(cell.tree, processes.AT_ONCE)
 
     def _is_idle(self) -> bool:
-        if self._cells:
+        if self._keepers:
             self._needed_at = time.monotonic()
         return time.monotonic() - self._needed_at > self._idle_s
 
@@ -86,69 +81,77 @@ class Host:
         connection, _ = listener.accept()
         self._wait_for(connection, self._receive)
         self._needed_at = time.monotonic()
-        _tell(connection, {"host": os.getpid()})
+        tell(connection, {"host": os.getpid()})
 
     def _watched_ended(self, _: int) -> None:
         self._is_watched_here = False
 
     def _receive(self, connection: socket.socket) -> None:
         try:
-            packet = connection.recv(PACKET)
+            packet, logs, _, _ = socket.recv_fds(connection, PACKET, 1)
         except ConnectionError:
-            packet = b""
+            packet, logs = b"", []
         if packet:
-            self._fork(json.loads(packet), connection)
+            self._serve(json.loads(packet), logs[0], connection)
         else:
             self._hang_up(connection)
+        for log in logs:
+            os.close(log)
 
     def _hang_up(self, connection: socket.socket) -> None:
-        for cell in self._cells.values():
-            if cell.connection is connection:
-                processes.end_all(cell.tree, processes.AT_ONCE)
+        """Its keeper heard it as well, unless somebody stopped it."""
+        for pid, keeper in self._keepers.items():
+            if keeper.connection is connection:
+                os.kill(pid, signal.SIGCONT)
         self._selector.unregister(connection)
         connection.close()
 
-    def _fork(self, order: dict[str, Any], connection: socket.socket) -> None:
-        host = os.getpid()
+    def _serve(self, order: dict[str, Any], log: int, connection: socket.socket) -> None:
         try:
-            pid = os.fork()
+            pid = forked.fork(lambda: self._become_keeper(order, log, connection))
         except OSError as error:
-            _tell(connection, {"error": f"no new process: {error}"})
+            tell(connection, {"error": f"no new process: {error}"})
             return
-        if pid == 0:
-            self._become_cell(order, host)
-        leader = processes.identify(pid)
-        tree = processes.Tree(token=order["token"], leader=leader)
-        self._cells[pid] = Cell(tree=tree, connection=connection, exit_fd=os.pidfd_open(pid))
-        self._wait_for(self._cells[pid].exit_fd, _only_wake)
-        _tell(connection, {"pid": pid, "started": leader.started})
+        keeper = Keeper(connection=connection, ended=os.pidfd_open(pid))
+        self._keepers[pid] = keeper
+        self._wait_for(keeper.ended, _only_wake)
 
-    def _become_cell(self, order: dict[str, Any], host: int) -> NoReturn:
-        code = BROKEN
-        try:
-            for key in self._selector.get_map().values():
+    def _become_keeper(self, order: dict[str, Any], log: int, connection: socket.socket) -> None:
+        for key in self._selector.get_map().values():
+            if key.fileobj is not connection:
                 os.close(key.fd)
-            forked.become_cell(order, host=host, marker=self._marker)
+        keeper = os.getpid()
+
+        def run_cell() -> None:
+            forked.become_cell(order, log=log, keeper=keeper, marker=self._marker)
             self._run(Path(order["request"]), Path(order["report"]))
-            code = 0
-        # Whatever it is, the fork must not go on as a second host.
-        except BaseException:  # noqa: BLE001
-            traceback.print_exc()
-        finally:
-            with suppress(OSError, ValueError):
-                sys.stdout.flush()
-                sys.stderr.flush()
-            os._exit(code)
+
+        keep(connection, log, run_cell)
 
     def _reap(self) -> None:
-        """Also what cells orphaned: the host adopts it, so that no zombie stays."""
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
-                if cell := self._cells.pop(pid, None):
-                    self._selector.unregister(cell.exit_fd)
-                    os.close(cell.exit_fd)
-                    _tell(cell.connection, {"status": status})
+                if keeper := self._keepers.pop(pid, None):
+                    self._forget(keeper)
+                    if status:
+                        self._end_strays()
+
+    def _forget(self, keeper: Keeper) -> None:
+        """Only then, if the keeper was killed, does the caller hear of it."""
+        self._selector.unregister(keeper.ended)
+        os.close(keeper.ended)
+        if keeper.connection.fileno() >= 0:
+            self._selector.unregister(keeper.connection)
+            keeper.connection.close()
+
+    def _end_strays(self) -> None:
+        """What a keeper had that was killed is the host's own child now."""
+        until = time.monotonic() + STRAYS_S
+        while (strays := processes.children(apart_from=self._keepers)) and time.monotonic() < until:
+            for stray in strays:
+                processes.send(stray, signal.SIGKILL)
+            time.sleep(processes.POLL_S)
 
     def _wait_for(self, source: Any, callback: Callable[[Any], None]) -> None:
         self._selector.register(source, selectors.EVENT_READ, callback)
@@ -159,7 +162,7 @@ def main() -> None:
     tell_ready = _leave_the_starter() if options.shared else None
     marker = forked.marker_address()
     watched_fd = _watch(options.watched, options.watched_started)
-    ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    forked.adopt_orphans()
     from jobs.probe import cell
 
     with _gone_with(watched_fd):
@@ -240,11 +243,6 @@ def _listen(path: Path) -> socket.socket:
     listener.listen(socket.SOMAXCONN)
     unfinished.rename(path)
     return listener
-
-
-def _tell(connection: socket.socket, message: Mapping[str, int | str]) -> None:
-    with suppress(OSError):  # it hung up, which the next round of the loop sees
-        connection.send(json.dumps(message).encode())
 
 
 def _only_wake(_: int) -> None:

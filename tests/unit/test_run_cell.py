@@ -10,7 +10,7 @@ import pytest
 from jobs.contract import Isolation
 from jobs.node import hosts
 from jobs.node.errors import NodeError
-from tests.unit.standin import PLACEMENT, a_request, run, runs, started_for
+from tests.unit.standin import PLACEMENT, a_request, eventually, run, runs, started_for
 
 ISOLATIONS = pytest.mark.parametrize("isolation", list(Isolation))
 
@@ -88,7 +88,11 @@ def test_a_stopped_probe_that_shuts_its_ears_is_ended_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("jobs.node.probing.processes.HUNG", _quick_to_kill())
-    code = "signal.signal(signal.SIGTERM, signal.SIG_IGN); os.kill(os.getpid(), signal.SIGSTOP)"
+    code = """
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        time.sleep(600)
+    """
 
     attempt = run(a_request(tmp_path, code, deadline_s=0.1))
 
@@ -214,7 +218,7 @@ def test_a_build_that_hangs_while_it_is_imported_is_ended(
 
     assert attempt["exit"]["timed_out"]
     assert attempt["phase"] == "import"
-    assert started_for(tmp_path) == []
+    assert eventually(lambda: started_for(tmp_path) == [])
 
 
 def test_a_missing_interpreter_is_the_nodes_fault(tmp_path: Path) -> None:
@@ -257,7 +261,7 @@ def test_devices_and_temporary_files_are_the_cells_own_and_the_rest_the_hosts(
     code = """
         import tempfile
         open(tempfile.mktemp(), "w").close()
-        report(host=os.getppid(), devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
+        report(host=host, devices=os.environ.get("CUDA_VISIBLE_DEVICES"),
                temporary=tempfile.gettempdir(), knob=os.environ.get("KNOB"))
     """
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
@@ -291,7 +295,7 @@ def test_cold_isolation_leaves_nothing(tmp_path: Path) -> None:
     attempt = run(a_request(tmp_path, "report()", isolation=Isolation.COLD))
 
     assert attempt["exit"]["code"] == 0
-    assert started_for(tmp_path) == []
+    assert eventually(lambda: started_for(tmp_path) == [])
     assert _children() == before
 
 

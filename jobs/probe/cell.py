@@ -21,6 +21,7 @@ from jobs.contract import (
     to_json,
 )
 from jobs.probe import (
+    architectures,
     environment,
     error_log,
     exceptions,
@@ -92,7 +93,11 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
     if _has_children(request):
         error_log.configure_children(folder)
     observers.install()
+    architectures.inspect_here()
     yield identity.read(request.sources)
+    if request.check is Check.IMPORT:
+        phases.enter(folder, Phase.TEARDOWN)
+        return
 
     phases.enter(folder, Phase.CONFIG)
     arguments = shipped.resolve(request.engine_args)
@@ -182,7 +187,7 @@ def _write(report: ProbeReport, folder: Path, report_file: Path) -> None:
     entered = phases.history(folder)
     stamped = dataclasses.replace(
         report,
-        phases=phases.times(entered, until=time.time()),
+        phases=phases.times(entered, until=time.monotonic()),
         phase=entered[-1].phase,
         emulated=emulation.seen(),
     )

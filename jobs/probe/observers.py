@@ -18,11 +18,23 @@ BEGINS = {
 }
 """A worker's methods, in the order in which an engine calls them."""
 
-PASSED = BEGINS | {"_initialize_kv_caches": Phase.KV_CACHE, "execute_model": Phase.GENERATE}
+OF_THE_RUNNER = {"capture_model": Phase.CAPTURE}
+"""A method of the model runner, which the worker calls while it warms up, unless it is eager."""
+
+PASSED = (
+    BEGINS
+    | OF_THE_RUNNER
+    | {"_initialize_kv_caches": Phase.KV_CACHE, "execute_model": Phase.GENERATE}
+)
 """And those that tell where an error of another process came from."""
 
-ENDS = {"determine_available_memory": Phase.KV_CACHE}
-"""Where the next phase begins outside of the workers: blocks are counted, layouts agreed on."""
+ENDS = {
+    # Outside of the workers: blocks are counted, layouts agreed on.
+    "determine_available_memory": Phase.KV_CACHE,
+    # More is warmed up after the graphs.
+    "capture_model": Phase.COMPILE,
+}
+"""What begins where such a method ends, if that is not where the next one begins."""
 
 
 @dataclass(slots=True)
@@ -58,11 +70,28 @@ def _observed(original: Callable[..., Any] | None, name: str) -> Callable[..., A
     @functools.wraps(original or _observed)
     def method(wrapper: Any, *args: Any, **kwargs: Any) -> Any:
         HERE.worker = wrapper.worker
-        phases.enter(environment.folder(), BEGINS[name])
         bound = functools.partial(original, wrapper) if original else getattr(wrapper.worker, name)
-        result = bound(*args, **kwargs)
+        if name == "compile_or_warm_up_model":
+            _observe_runner(wrapper.worker)
+        return _in_phase(bound, name)(*args, **kwargs)
+
+    return method
+
+
+def _observe_runner(worker: Any) -> None:
+    """Not before: runners of some versions capture graphs to measure them, while they profile."""
+    runner = getattr(worker, "model_runner", None)
+    for name in OF_THE_RUNNER:
+        if hasattr(runner, name):
+            setattr(runner, name, _in_phase(getattr(runner, name), name))
+
+
+def _in_phase(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def told(*args: Any, **kwargs: Any) -> Any:
+        phases.enter(environment.folder(), PASSED[name])
+        result = function(*args, **kwargs)
         if name in ENDS:
             phases.enter(environment.folder(), ENDS[name])
         return result
 
-    return method
+    return told

@@ -21,12 +21,12 @@ CURRENT = "phase.json"
 class Entry:
     phase: Phase
     at: float
-    """Unix time."""
+    """Seconds of the monotonic clock, which all processes of a machine share."""
 
 
 def enter(folder: Path, phase: Phase) -> None:
     """Say that *phase* begins. Ranks of one engine all say so; repeating it changes nothing."""
-    line = json.dumps({"phase": phase, "at": time.time()})
+    line = json.dumps({"phase": phase, "at": time.monotonic()})
     files.append_line(folder / HISTORY, line)
     files.replace(folder / CURRENT, line)
 

@@ -75,15 +75,18 @@ def import_everything() -> None:
         for module in (*MODULES, *OF_ONE_PLATFORM.get(current_platform.device_type, ())):
             with _tolerance():
                 importlib.import_module(module)
-        for prepare in (_configure_logging, _load_plugins, _find_compilers):
+        for prepare in (_configure_logging, _load_plugins, _find_compilers, _import_quantizations):
             with _tolerance():
                 prepare()
         for architecture in (*_shipped_architectures(), *DRAFT_ARCHITECTURES):
             with _tolerance():
-                _register(architecture)
+                vllm.ModelRegistry.models[architecture].load_model_cls()
         for member in backends.members():
             with _tolerance():
                 member.get_class()
+        # The last: it goes through all modules that are there.
+        with _tolerance():
+            _override_kernels()
 
 
 def _tolerance() -> contextlib.suppress:
@@ -107,24 +110,35 @@ def _load_plugins() -> None:
 
 
 def _find_compilers() -> None:
-    """So does torch, for the back ends of its compiler, whose rules it then looks up."""
+    """So does torch, for the back ends of its compiler."""
     import torch
-    from torch._dynamo import trace_rules
 
     torch.compiler.list_backends()
-    trace_rules.get_torch_obj_rule_map()
+
+
+def _import_quantizations() -> None:
+    """To ask for one of them is to import them all."""
+    from vllm.model_executor.layers.quantization import get_quantization_config
+
+    get_quantization_config("fp8")
+
+
+def _override_kernels() -> None:
+    """
+    A worker does it when it is made, and goes through every name of every module for it.
+    Modules that are imported later take the kernels that are then in place, as they would.
+    """
+    from vllm.platforms import current_platform
+
+    platform = type(current_platform)
+    platform.register_triton_kernel_overrides()
+    platform.register_triton_kernel_overrides = staticmethod(_already_done)
+
+
+def _already_done() -> None:
+    """Once more would wrap what is wrapped."""
 
 
 def _shipped_architectures() -> Iterator[str]:
     for config in sorted(MODELS.glob("*/config.json")):
         yield from json.loads(config.read_text())["architectures"]
-
-
-def _register(architecture: str) -> None:
-    """
-    Hand vLLM the class that it has registered by name: otherwise it looks at it in a new
-    interpreter first, which takes longer than all the rest of a cell.
-    """
-    from vllm import ModelRegistry
-
-    ModelRegistry.register_model(architecture, ModelRegistry.models[architecture].load_model_cls())

@@ -13,11 +13,13 @@ import pytest
 from jobs import contract
 from jobs.contract import Phase
 from jobs.probe import environment
+from jobs.probe.shipped import MODELS
 from tests.engine.warm_parent import WarmParent, request
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(400)]
 
 EAGLE3 = {"method": "eagle3", "model": "shipped:eagle3", "num_speculative_tokens": 2}
+ARCHITECTURE_OF_NO_SHIPPED_MODEL = {"architectures": ["Qwen2ForCausalLM"], "model_type": "qwen2"}
 MTP = {"method": "mtp", "num_speculative_tokens": 1}
 
 
@@ -53,7 +55,23 @@ def test_a_cpu_engine_takes_another_backend_than_the_one_asked_for(warm: WarmPar
 def test_every_phase_of_a_start_has_its_time(warm: WarmParent) -> None:
     report = warm.probe(model="shipped:llama")
 
-    assert [timed["phase"] for timed in report["phases"]] == list(Phase)
+    # An engine on a CPU captures no graphs.
+    of_a_probe = [phase for phase in Phase if phase not in {Phase.PROVISION, Phase.CAPTURE}]
+    assert [timed["phase"] for timed in report["phases"]] == of_a_probe
+
+
+def test_an_architecture_that_no_host_knows_is_looked_at_in_the_probe(
+    warm: WarmParent, tmp_path: Path
+) -> None:
+    """Another interpreter would take longer than the rest of the cell, and leave its findings."""
+    config = json.loads((MODELS / "llama" / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | ARCHITECTURE_OF_NO_SHIPPED_MODEL))
+
+    report = warm.probe(model=str(tmp_path))
+
+    assert report["failure"] is None
+    assert report["engine"]["target_class"].endswith("Qwen2ForCausalLM")
+    assert sum(timed["seconds"] for timed in report["phases"]) < 5
 
 
 def test_the_drafts_backend_is_read_apart_from_the_targets(warm: WarmParent) -> None:

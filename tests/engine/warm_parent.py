@@ -24,6 +24,7 @@ SMALL: dict[str, Any] = {
     "max_num_seqs": 4,
     "max_num_batched_tokens": 256,
     "disable_log_stats": True,
+    "num_gpu_blocks_override": 64,
 }
 
 FORKING = """

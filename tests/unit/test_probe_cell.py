@@ -140,6 +140,15 @@ def test_an_engine_that_need_not_generate_is_shut_down_when_it_is_ready(tmp_path
     ]
 
 
+def test_a_check_of_the_import_starts_no_engine(tmp_path: Path) -> None:
+    report = probe(play(tmp_path, start="raise RuntimeError"), check=Check.IMPORT)
+
+    assert report["failure"] is None
+    assert not report["ready"]
+    assert report["versions"]["vllm"] == "1.2.3"
+    assert [timed["phase"] for timed in report["phases"]] == ["prepare", "import", "teardown"]
+
+
 def test_the_code_that_ran_is_known_by_its_hash(tmp_path: Path) -> None:
     report = probe(play(tmp_path), check=Check.INIT)
 

@@ -1,6 +1,7 @@
 """How far a cell got."""
 
 import json
+import time
 from pathlib import Path
 
 from jobs.contract import Phase, PhaseTime
@@ -37,3 +38,10 @@ def test_the_current_phase_and_its_time_lie_beside_the_report(tmp_path: Path) ->
     assert current["phase"] == "load"
     assert current["at"] == phases.history(tmp_path)[-1].at
     assert [entered.phase for entered in phases.history(tmp_path)] == [Phase.IMPORT, Phase.LOAD]
+
+
+def test_a_clock_that_is_set_back_meanwhile_changes_nothing(tmp_path: Path) -> None:
+    before = time.monotonic()
+    phases.enter(tmp_path, Phase.IMPORT)
+
+    assert before <= phases.history(tmp_path)[0].at <= time.monotonic()

@@ -5,6 +5,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from jobs.probe import architectures
 from jobs.probe.emulation.ledger import Ledger
 
 BLOCKS = 1024
@@ -16,8 +17,8 @@ def replace(ledger: Ledger) -> None:
     from vllm.platforms import current_platform
     from vllm.v1.core.block_pool import BlockPool
 
-    # A new interpreter would not have the card.
-    ledger.replace(registry, "_run_in_subprocess", lambda look: look())
+    # Also because a new interpreter would not have the card.
+    ledger.replace(registry, "_run_in_subprocess", architectures.look)
     # In place of NCCL and RCCL.
     ledger.replace(type(current_platform), "dist_backend", "gloo")
     ledger.replace(BlockPool, "__init__", _of_few_blocks(BlockPool.__init__))

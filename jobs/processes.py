@@ -121,6 +121,12 @@ def runs(process: Process) -> bool:
     return stat is not None and stat.process == process and stat.is_running
 
 
+def is_running(pid: int) -> bool:
+    """Whether any process has this id, other than a zombie."""
+    stat = _stat(pid)
+    return stat is not None and stat.is_running
+
+
 def is_stopped(pid: int) -> bool:
     """Whether it got SIGSTOP, or the like, and can't answer until it is continued."""
     stat = _stat(pid)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +18,8 @@ from orchestrator.config import EMULATED, Backend, Config, Expectation, Hardware
 from orchestrator.errors import ConfigError
 
 SHIPPED = "shipped:"
-MODELS = Path(__file__).parents[1] / "jobs" / "models"
+PROBE_CODE = Path(__file__).parents[1] / "jobs"
+MODELS = PROBE_CODE / "models"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,14 +50,23 @@ class Cell:
 
     def digest(self, build_digest: str) -> str:
         """Of everything that decides what the cell does, given the build's own digest."""
-        content = dataclasses.asdict(self)
-        # How a cell is judged, and how long it may take, do not change what it does.
-        for name in ("id", "build", "expectation", "deadlines", "attempts", "secrets", "hardware"):
-            del content[name]
-        content |= {"hardware": self._seen_of_hardware(), "build": build_digest}
-        content["model_files"] = _model_files(self.model)
-        text = json.dumps(content, sort_keys=True, default=str)
-        return hashlib.sha256(text.encode()).hexdigest()[:16]
+        return _hashed(self.parts(build_digest))
+
+    def parts(self, build_digest: str) -> dict[str, str]:
+        """What the digest is made of, by name: what differs says why a cell runs again."""
+        # How a cell is judged, where it fits and how long it may take do not change what it does.
+        deciding = {
+            "hardware": self._seen_of_hardware(),
+            "model": dataclasses.asdict(self.model) | {"memory_gib": None},
+            "model files": _model_files(self.model),
+            "backend": dataclasses.asdict(self.backend) | {"vendors": None},
+            "build": build_digest,
+            "check": self.check,
+            "engine_mode": self.engine_mode,
+            "isolation": self.isolation,
+            "probe": _probe_digest(),
+        }
+        return {name: _hashed(part) for name, part in deciding.items()}
 
     def _seen_of_hardware(self) -> Any:
         """A real card is what it is, whatever is said of it; an emulated one is what is said."""
@@ -179,3 +190,17 @@ def _folder_digest(folder: Path) -> str | None:
     for file in sorted([*folder.glob("*.json"), *folder.glob("*.py")]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
+
+
+@cache
+def _probe_digest() -> str:
+    """Of our code that an engine meets: another probe may see, or pretend, other things."""
+    digest = hashlib.sha256()
+    for file in sorted([*PROBE_CODE.glob("probe/**/*.py"), PROBE_CODE / "contract.py"]):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes())
+    return digest.hexdigest()
+
+
+def _hashed(part: Any) -> str:
+    text = json.dumps(part, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -35,6 +35,7 @@ class Needs:
     labels: dict[str, str]
     devices: int
     memory_gib: float
+    cpus: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -81,8 +82,8 @@ class Cluster(Protocol):
 
     def submit(self, request: CellRequest, needs: Needs) -> None: ...
 
-    def ended(self) -> Iterator[Ended]:
-        """Yield attempts as they end, until none that was submitted is left."""
+    def ended(self) -> Iterator[Ended | None]:
+        """Yield attempts as they end, until none that was submitted is left; None now and then."""
         ...
 
     def close(self) -> None:

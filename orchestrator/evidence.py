@@ -7,7 +7,9 @@ from jobs.contract import EngineMode
 from orchestrator.cells import Cell
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.predictions import Observation, observation
-from orchestrator.records import Record, RecordFile
+from orchestrator.records import Damaged, Record, RecordFile
+
+UNUSABLE = "the evidence can't be used:"
 
 
 def gather(paths: Sequence[str], cells: Iterable[Cell]) -> tuple[Observation, ...]:
@@ -36,11 +38,15 @@ def _files(paths: Sequence[str]) -> Iterator[Path]:
         yield from sorted(path.rglob("*.jsonl")) if path.is_dir() else [path]
 
 
-def _records(file: Path) -> list[Record]:
+def _records(file: Path) -> Iterator[Record]:
+    """A damaged line of evidence might be the one that counts."""
     try:
-        return [*RecordFile(file)]
+        for line in RecordFile(file).lines():
+            if isinstance(line, Damaged):
+                raise ConfigError(UNUSABLE, [f"evidence: {line}"])
+            yield line
     except ClusterError as error:
-        raise ConfigError("the evidence can't be used:", [f"evidence: {error}"]) from None
+        raise ConfigError(UNUSABLE, [f"evidence: {error}"]) from None
 
 
 def read(record: Record, source: str) -> Observation | None:
@@ -49,4 +55,4 @@ def read(record: Record, source: str) -> Observation | None:
         return observation(record, source)
     except (ValueError, LookupError) as error:
         mistake = f"evidence: {source}: the record of {record.cell_id} makes no sense: {error}"
-        raise ConfigError("the evidence can't be used:", [mistake]) from None
+        raise ConfigError(UNUSABLE, [mistake]) from None

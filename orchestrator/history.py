@@ -1,51 +1,94 @@
-"""How long cells took in earlier runs, to tell how long a plan will take."""
+"""What cells took in earlier runs, time and memory, to tell what a plan will take."""
 
-import contextlib
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
+from jobs.contract import EngineMode, Isolation
+from orchestrator.cells import Cell
 from orchestrator.config import EMULATED
 from orchestrator.errors import ClusterError
+from orchestrator.forecast import HOST_BOOT_S, Work
+from orchestrator.plan import host
 from orchestrator.records import RecordFile
 from orchestrator.run_directory import newest_first
 
 RUNS_READ = 5
-A_GUESS_S = 6.0
+A_GUESS_S = {EngineMode.REAL: 6.0, EngineMode.EMULATED: 1.0}
 """For a cell when no cell was ever run: a warm cell of a tiny model."""
 
-AN_EMULATED_GUESS_S = 1.0
-HOST_BOOT_S = 25.0
-"""Measured, of a host that emulates a card; there is one for each card and build."""
+MARGIN = 1.25
+"""Of memory: samples miss peaks, and no two starts of an engine take quite the same."""
 
 
-def seconds_of_cells(runs: Path) -> dict[str, float]:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class History:
+    seconds: dict[str, float] = field(default_factory=dict)
     """Cell id to the seconds of its latest attempt."""
-    known: dict[str, float] = {}
+
+    memory_mib: dict[str, int] = field(default_factory=dict)
+    """Cell id to the most that an attempt was seen to have of its own."""
+
+    def work(self, cells: Iterable[Cell]) -> dict[str, Work]:
+        typical = {mode: self._typical_s(mode) for mode in EngineMode}
+        return {
+            cell.id: Work(
+                seconds=self.seconds.get(cell.id, typical[cell.engine_mode]),
+                host=_shared_host(cell),
+                boot_s=HOST_BOOT_S[cell.engine_mode],
+            )
+            for cell in cells
+        }
+
+    def memory_gib(self, cells: Iterable[Cell]) -> dict[str, float]:
+        """By cell id, with a margin; of the cells that were seen, or whose model was."""
+        of_models: dict[tuple[str, str], int] = {}
+        for cell_id, mib in self.memory_mib.items():
+            kind = _model_and_mode(cell_id)
+            of_models[kind] = max(mib, of_models.get(kind, 0))
+        seen = (
+            (cell.id, self.memory_mib.get(cell.id) or of_models.get(_model_and_mode(cell.id)))
+            for cell in cells
+        )
+        return {cell_id: mib * MARGIN / 1024 for cell_id, mib in seen if mib}
+
+    def _typical_s(self, mode: EngineMode) -> float:
+        alike = [
+            seconds
+            for cell_id, seconds in self.seconds.items()
+            if _is_emulated(cell_id) is (mode is EngineMode.EMULATED)
+        ]
+        return median(alike) if alike else A_GUESS_S[mode]
+
+
+def read(runs: Path) -> History:
+    """From the latest runs of whatever suite."""
+    seconds: dict[str, float] = {}
+    memory_mib: dict[str, int] = {}
     for path in reversed(newest_first(runs)[:RUNS_READ]):
-        # A run that another version wrote says nothing about time, and that is fine here.
-        with contextlib.suppress(ClusterError):
-            known |= {
-                record.cell_id: record.attempt.seconds
-                for record in RecordFile(path / "records.jsonl")
-                if record.attempt is not None
-            }
-    return known
+        with suppress(ClusterError):
+            for record in RecordFile(path / "records.jsonl"):
+                if (attempt := record.attempt) is None:
+                    continue
+                seconds[record.cell_id] = attempt.seconds
+                # Of what memory was short for, it is not known how much it needs.
+                if attempt.memory_mib and not attempt.exit.out_of_memory:
+                    most = max(attempt.memory_mib, memory_mib.get(record.cell_id, 0))
+                    memory_mib[record.cell_id] = most
+    return History(seconds=seconds, memory_mib=memory_mib)
 
 
-def estimate_s(cell_ids: Iterable[str], known: dict[str, float]) -> float:
-    """Work on one core: all cells one after the other, and the hosts of emulated ones."""
-    ids = [*cell_ids]
-    seconds = sum(known.get(cell_id, _typical_s(cell_id, known)) for cell_id in ids)
-    hosts = {(cell_id.split("/")[0], cell_id.split("/")[-1]) for cell_id in filter(_emulated, ids)}
-    return seconds + HOST_BOOT_S * len(hosts)
+def _shared_host(cell: Cell) -> Hashable:
+    """A cold cell's time has the start of its own interpreter in it."""
+    return host(cell) if cell.isolation is Isolation.WARM else None
 
 
-def _typical_s(cell_id: str, known: dict[str, float]) -> float:
-    emulated = _emulated(cell_id)
-    alike = [seconds for other, seconds in known.items() if _emulated(other) is emulated]
-    return median(alike) if alike else (AN_EMULATED_GUESS_S if emulated else A_GUESS_S)
+def _model_and_mode(cell_id: str) -> tuple[str, str]:
+    hardware, model, *_ = cell_id.split("/")
+    return model, EMULATED if _is_emulated(cell_id) else hardware
 
 
-def _emulated(cell_id: str) -> bool:
+def _is_emulated(cell_id: str) -> bool:
     return cell_id.split("/", maxsplit=1)[0].endswith(EMULATED)

@@ -1,16 +1,26 @@
-"""What a person sees while a run goes on: one line per event, also in a log file."""
+"""What a person sees while a run goes on: a line per event, and below them what runs now."""
 
 import math
 import time
-from typing import Protocol
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Protocol, Self
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions
+from rich.live import Live
 from rich.markup import escape
+from rich.text import Text
 
+from orchestrator.forecast import Forecast, Work
 from orchestrator.judge import Verdict
 from orchestrator.records import Record
+from orchestrator.running import Attempted, RunningCells
 
-FORECAST_EVERY_S = 30.0
+STATUS_EVERY_S = 30.0
+"""For a log file; a terminal has it all the time."""
+
+LOOK_EVERY_S = 1.0
+ROWS = 8
 
 STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "red", Verdict.NOT_RUN: "yellow"}
 
@@ -18,7 +28,15 @@ STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "red", Verdict.NOT_RUN: "yell
 class Progress(Protocol):
     def say(self, line: str) -> None: ...
 
-    def planned(self, cells: int, todo: int) -> None: ...
+    def planned(
+        self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int, since: float
+    ) -> None:
+        """*work* is what there is to do; *kept* of all *cells* have their verdict."""
+        ...
+
+    def look(self, submitted: Mapping[str, str]) -> None:
+        """Called while cells run; *submitted* as `Schedule` has it."""
+        ...
 
     def ended(self, record: Record) -> None: ...
 
@@ -26,42 +44,119 @@ class Progress(Protocol):
 class ConsoleProgress:
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._started = time.monotonic()
-        self._forecast = self._planned = self._started
-        self._cells = 0
-        self._done = self._kept = 0
+        self._started = self._told = time.monotonic()
+        self._looked = -math.inf
+        self._forecast = Forecast({}, at_once=1)
+        self._where = RunningCells(since=0.0)
+        self._running: dict[str, Attempted] = {}
+        self._cells = self._done = self._failed = 0
+        live = console.is_terminal and not console.is_dumb_terminal
+        self._live = _live(console) if live else None
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self._live.start()
+            # A process that is killed could not bring it back.
+            self._console.show_cursor()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._live is not None:
+            self._live.stop()
 
     def say(self, line: str) -> None:
         self._print(f"[dim]{escape(line)}[/]")
 
-    def planned(self, cells: int, todo: int) -> None:
-        self._cells, self._done, self._kept = cells, cells - todo, cells - todo
-        self._forecast = self._planned = time.monotonic()
-        if self._done:
-            self.say(f"{self._done} of {cells} cells have a verdict already, which is kept")
+    def planned(
+        self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int, since: float
+    ) -> None:
+        self._cells, self._done = cells, kept
+        self._forecast = Forecast(work, at_once=at_once)
+        self._where = RunningCells(since=since)
+        self._told = time.monotonic()
+
+    def look(self, submitted: Mapping[str, str]) -> None:
+        now = time.monotonic()
+        if now - self._looked < LOOK_EVERY_S:
+            return
+        self._looked = now
+        self._running = self._where.look(submitted)
+        summary = self._summary()
+        if self._live is not None:
+            self._live.update(_Status(summary, self._running), refresh=True)
+        elif now - self._told > STATUS_EVERY_S:
+            self._told = now
+            self.say(", ".join([summary, *_oldest(self._running)]))
 
     def ended(self, record: Record) -> None:
         self._done += 1
+        self._failed += record.verdict is Verdict.FAILED
+        self._running.pop(record.cell_id, None)
+        seconds = record.attempt.seconds if record.attempt else None
+        self._forecast.ended(record.cell_id, seconds)
         style = STYLES[record.verdict]
         counter = f"{self._done:>{len(str(self._cells))}}/{self._cells}"
         self._print(
             f"[dim]{counter}[/] [{style}]{record.verdict:<7}[/] {escape(record.cell_id)}"
             f"  [dim]{escape(_gist(record))}[/]"
         )
-        if time.monotonic() - self._forecast > FORECAST_EVERY_S and self._done < self._cells:
-            self._forecast = time.monotonic()
-            self.say(self._what_is_left())
 
-    def _what_is_left(self) -> str:
-        """At the pace so far, in which starting hosts is included."""
-        pace_s = (time.monotonic() - self._planned) / (self._done - self._kept)
-        left = self._cells - self._done
-        return f"{left} cells left, about {math.ceil(pace_s * left / 60)} min at the pace so far"
+    def _summary(self) -> str:
+        failed = f" ({self._failed} failed)" if self._failed else ""
+        left = duration(self._forecast.left_s(self._running))
+        return (
+            f"{self._done} of {self._cells} cells done{failed}, {len(self._running)} running, "
+            f"{self._cells - self._done} left, about {left}"
+        )
 
     def _print(self, text: str) -> None:
         seconds = int(time.monotonic() - self._started)
         clock = f"{seconds // 60}:{seconds % 60:02}"
         self._console.print(f"[dim]{clock:>5}[/] {text}", soft_wrap=True, highlight=False)
+
+
+class _Status:
+    """The cells that run, as many as fit on the screen, and a summary; a line each, never more."""
+
+    def __init__(self, summary: str, running: Mapping[str, Attempted]) -> None:
+        self._summary = summary
+        self._running = running
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        # One column less: a full line would put the cursor onto the next one.
+        width, height = max(1, console.width - 1), console.height
+        for line in self._lines(max(0, min(ROWS, height - 3))):
+            line.truncate(width, overflow="ellipsis")
+            yield line
+
+    def _lines(self, rows: int) -> Iterator[Text]:
+        by_age = sorted(self._running.items(), key=lambda each: -each[1].age_s)
+        for cell_id, cell in by_age[:rows]:
+            phase = cell.phase or "waits for its host"
+            yield Text(f"      {duration(cell.age_s):>6}  {phase}  {cell_id}", style="cyan")
+        if (more := len(by_age) - rows) > 0 and rows:
+            yield Text(f"      and {more} more", style="cyan")
+        yield Text(f"      {self._summary}", style="bold")
+
+
+def _live(console: Console) -> Live:
+    return Live(console=console, auto_refresh=False, transient=True, get_renderable=None)
+
+
+def _oldest(running: Mapping[str, Attempted]) -> Iterator[str]:
+    if running:
+        cell_id, cell = max(running.items(), key=lambda each: each[1].age_s)
+        phase = f"in {cell.phase}" if cell.phase else "waiting for its host"
+        yield f"longest {cell_id}, {phase} after {duration(cell.age_s)}"
+
+
+def duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def _gist(record: Record) -> str:

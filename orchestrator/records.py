@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ import pydantic
 
 from jobs.contract import STRICT, Attempt, ProvisionedBuild
 from orchestrator.errors import ClusterError
-from orchestrator.judge import Judgement, Verdict
+from orchestrator.judge import Judgement, Verdict, not_run
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +25,12 @@ class Record:
     cell_id: str
     digest: str = ""
     """Of the cell and its build: the same digest need not be tried again. Empty: never tried."""
+
+    parts: dict[str, str] = field(default_factory=dict)
+    """What the digest is made of; see `Cell.parts`."""
+
+    kept_from: str | None = None
+    """The earlier run whose attempt this is, where nothing that decides has changed since."""
 
     at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     build: ProvisionedBuild | None = None
@@ -53,29 +60,43 @@ def read_build(text: str) -> ProvisionedBuild:
     return _build_adapter.validate_json(text)
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Damaged:
+    """A line that is no record of this version of vllm-matrix."""
+
+    place: str
+    cell_id: str | None
+    """As far as it can be read; the cell then runs again."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place} is no record of this version of vllm-matrix: {self.why}"
+
+
 class RecordFile:
     """`records.jsonl`: one writer, each line on disk before the next cell is counted."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def append(self, record: Record) -> None:
-        line = json.dumps(_adapter.dump_python(record, mode="json"), separators=(",", ":")) + "\n"
+    def append(self, *records: Record) -> None:
         try:
-            self._append(line.encode())
+            self._append("".join(map(_line, records)).encode())
         except OSError as error:
             raise ClusterError(
-                f"the record of {record.cell_id} can't be written to {self.path}: {error.strerror}."
+                f"the record of {records[0].cell_id} can't be written to {self.path}: "
+                f"{error.strerror}."
                 " What is recorded so far is kept; make room and run the same command again."
             ) from error
 
-    def _append(self, line: bytes) -> None:
+    def _append(self, lines: bytes) -> None:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
         try:
             end = _end_of_last_line(descriptor)
             os.ftruncate(descriptor, end)
             try:
-                _write_all(descriptor, line)
+                _write_all(descriptor, lines)
                 os.fsync(descriptor)
             except OSError:
                 os.ftruncate(descriptor, end)
@@ -84,25 +105,47 @@ class RecordFile:
             os.close(descriptor)
 
     def __iter__(self) -> Iterator[Record]:
+        """A damaged line counts as a cell that was not run, so that nothing ships by it."""
+        for line in self.lines():
+            if isinstance(line, Record):
+                yield line
+            elif line.cell_id is not None:
+                damage = f"{line}. The same command runs the cell again."
+                yield Record(cell_id=line.cell_id, judgement=not_run(damage))
+
+    def lines(self) -> Iterator["Record | Damaged"]:
         """Every whole line. A torn last line (a writer was killed) was never a record."""
         try:
             text = self.path.read_bytes() if self.path.exists() else b""
         except OSError as error:
             raise ClusterError(f"{self.path} can't be read: {error.strerror}") from error
-        for line in text.split(b"\n")[:-1]:
+        for number, line in enumerate(text.split(b"\n")[:-1], start=1):
             try:
                 yield _adapter.validate_json(line)
             except pydantic.ValidationError as invalid:
-                raise ClusterError(
-                    f"{self.path} holds a line that is no record of this version of vllm-matrix: "
-                    f"{invalid.errors()[0]['msg']}. Move the run directory away and run again."
-                ) from None
+                yield Damaged(
+                    place=f"line {number} of {self.path}",
+                    cell_id=_cell_named_in(line),
+                    why=invalid.errors()[0]["msg"],
+                )
 
 
-def _write_all(descriptor: int, line: bytes) -> None:
+_CELL_ID = re.compile(rb'"cell_id": ?"([^"\\]+)"')
+
+
+def _cell_named_in(line: bytes) -> str | None:
+    named = _CELL_ID.search(line)
+    return None if named is None else named[1].decode(errors="replace")
+
+
+def _line(record: Record) -> str:
+    return json.dumps(_adapter.dump_python(record, mode="json"), separators=(",", ":")) + "\n"
+
+
+def _write_all(descriptor: int, lines: bytes) -> None:
     """A full disk takes a part first and says so only on the next call."""
-    while line:
-        line = line[os.write(descriptor, line) :]
+    while lines:
+        lines = lines[os.write(descriptor, lines) :]
 
 
 def _end_of_last_line(descriptor: int) -> int:

@@ -4,7 +4,7 @@ import contextlib
 import dataclasses
 import os
 import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ import pydantic
 import yaml
 
 from jobs.contract import BuildSpec, EngineMode, ProvisionedBuild
-from orchestrator import evidence, gate, matrix, run_directory
+from orchestrator import evidence, gate, history, matrix, reuse, run_directory
 from orchestrator.cells import Cell, expand, merge, possible
 from orchestrator.checking import build_specs
 from orchestrator.cluster import Cluster
@@ -22,7 +22,7 @@ from orchestrator.conf_files import AXES
 from orchestrator.config import ClusterChoice, Config
 from orchestrator.errors import ConfigError, NothingToRunError, StoppedError
 from orchestrator.matrix import Matrix
-from orchestrator.plan import Plan, make_plan
+from orchestrator.plan import make_plan
 from orchestrator.progress import Progress
 from orchestrator.run_directory import Asked, RunDirectory
 from orchestrator.schedule import Places, Schedule
@@ -53,36 +53,75 @@ def validate(
         proof=common.suite.proof,
         evidence=evidence.gather(common.evidence or (), cells),
     )
-    claim = run_directory.claimed(Path(common.runs), asked, today=_today(), resume=common.resume)
+    if common.resume and (answered := _answered(asked, common)):
+        progress.say(f"nothing has changed since {answered.path}, so every verdict is kept;")
+        progress.say("resume=false runs all cells anew")
+        return answered
+    runs = Path(common.runs)
+    claim = run_directory.claimed(runs, asked, today=_today(), resume=common.resume)
     with claim as (run, resumed):
         progress.say(f"{'resuming' if resumed else 'run directory'} {run.path}")
         run.write("config.yaml", _as_yaml(configs))
         try:
             with _stoppable():
-                _run_cells(cells, common, run, start, progress)
+                _run_cells(run, asked, common, start, progress, resumed=resumed)
         except StoppedError as stopped:
             kept = f"what finished is kept in {run.path}, and the same command goes on from there"
             raise StoppedError(f"{stopped}; {kept}") from None
     return run
 
 
-def _run_cells(
-    cells: tuple[Cell, ...],
-    config: Config,
+def _answered(asked: Asked, config: Config) -> RunDirectory | None:
+    """The finished run that holds all that could be found out now, if there is one."""
+    seen = reuse.seen_before(Path(config.runs), asked.suite, asked.cells)
+    reused = reuse.decide(asked.cells, seen, reuse.digests_at_hand(asked.cells, config.cluster))
+    name = reuse.settled(reused, seen)
+    run = RunDirectory(Path(config.runs, name)) if name else None
+    return run if run and run.asked().terms() == asked.terms() else None
+
+
+def _run_cells(  # noqa: PLR0913  # a run is made of these
     run: RunDirectory,
+    asked: Asked,
+    config: Config,
     start: StartCluster,
     progress: Progress,
+    *,
+    resumed: bool,
 ) -> None:
+    own = run.path.name if resumed else None
+    seen = reuse.seen_before(run.path.parent, asked.suite, asked.cells) if config.resume else {}
+    at_hand = reuse.digests_at_hand(asked.cells, config.cluster)
+    reused = reuse.decide(asked.cells, seen, at_hand, own=own)
+    reuse.take_over(reused, run)
+    for line in reuse.sentences(reused):
+        progress.say(line)
+    if not reused.why:
+        return
     progress.say(f"starting Ray on {config.cluster.address or 'this machine'}")
     with contextlib.closing(start(config.cluster)) as cluster:
-        plan = make_plan(cells, cluster.nodes())
+        earlier = history.read(run.path.parent)
+        todo = reused.left(asked.cells)
+        plan = make_plan(todo, cluster.nodes(), earlier.memory_gib(todo))
         builds = _provisioned(plan.runnable, cluster, config.cache, progress.say)
-        plan = _without_recorded(plan, run, builds)
-        progress.planned(len(cells), todo=len(plan.runnable) + len(plan.unplaceable))
-        places = Places(cells=run.cells.resolve(), cache=config.cache)
-        for record in Schedule(cluster, builds, places).run(plan):
-            run.records.append(record)
-            progress.ended(record)
+        # Builds of files that only the nodes have can be compared only now.
+        digests = {cell_id: build.digest for cell_id, build in builds.items()}
+        reused = reuse.decide(plan.runnable, seen, digests, own=own)
+        reuse.take_over(reused, run)
+        plan = dataclasses.replace(plan, runnable=reused.left(plan.runnable))
+        progress.planned(
+            earlier.work(plan.runnable),
+            kept=len(asked.cells) - len(plan.runnable) - len(plan.unplaceable),
+            cells=len(asked.cells),
+            at_once=plan.at_once,
+            since=run.began_at(),
+        )
+        schedule = Schedule(cluster, builds, Places(cells=run.cells.resolve(), cache=config.cache))
+        for record in schedule.run(plan):
+            if record is not None:
+                run.records.append(record)
+                progress.ended(record)
+            progress.look(schedule.submitted)
 
 
 def conclude(run: RunDirectory) -> Result:
@@ -145,19 +184,6 @@ def _provisioned(
 
 def _specs(cells: Sequence[Cell]) -> list[BuildSpec]:
     return [*{cell.build.name: cell.build for cell in cells}.values()]
-
-
-def _without_recorded(
-    plan: Plan, run: RunDirectory, builds: Mapping[str, ProvisionedBuild]
-) -> Plan:
-    """Less the cells that this run has a verdict on, of the very same build."""
-    recorded = {(record.cell_id, record.digest) for record in run.records if record.attempt}
-    todo = tuple(
-        cell
-        for cell in plan.runnable
-        if (cell.id, cell.digest(builds[cell.id].digest)) not in recorded
-    )
-    return dataclasses.replace(plan, runnable=todo)
 
 
 def _as_yaml(configs: Sequence[Config]) -> str:

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -40,6 +41,15 @@ class Asked:
 
     run_version: Literal[1] = 1
 
+    def terms(self) -> tuple[Any, ...]:
+        """By what the cells are judged."""
+        expectations = {cell.id: cell.expectation for cell in self.cells}
+        return expectations, self.gate, self.proof, self.evidence
+
+
+ORDER = "order"
+RUNS_READ = 10
+"""Runs of a suite that are looked at, the newest first: older ones say little of today."""
 
 _adapter = pydantic.TypeAdapter(Asked)
 
@@ -75,12 +85,21 @@ class RunDirectory:
     def note(self, asked: Asked) -> None:
         self.write("run.json", json.dumps(_adapter.dump_python(asked, mode="json"), indent=1))
 
-    def unfinished(self) -> bool:
+    def stand_last(self) -> None:
+        """Be the newest of all runs in the folder."""
+        others = max(map(_order, self.path.parent.iterdir()))
+        self.write(ORDER, str(others + 1))
+
+    def is_unfinished(self) -> bool:
         """Whether any cell still lacks a verdict."""
         verdicts = {record.cell_id: record.verdict for record in self.records}
         return any(
             verdicts.get(cell.id, Verdict.NOT_RUN) is Verdict.NOT_RUN for cell in self.asked().cells
         )
+
+    def began_at(self) -> float:
+        """When it began or went on, by the clock of its file system."""
+        return (self.path / "config.yaml").stat().st_mtime
 
     def is_blank(self) -> bool:
         """Whether no cell was even tried."""
@@ -105,8 +124,8 @@ def claimed(
     """
     A directory that is ours alone while we work, and whether an interrupted run goes on in it.
 
-    The newest run of the suite that asked for the very same cells and has cells
-    without a verdict is resumed; otherwise there is a new `<date>-<suite>[-n]`,
+    The newest run of the suite that asked for the same cells, by their ids, and has
+    cells without a verdict is resumed; otherwise there is a new `<date>-<suite>[-n]`,
     of which nothing stays when the run ends before its first cell is tried.
     """
     run, resumed = _start(runs, asked, today, resume=resume)
@@ -143,16 +162,24 @@ def find(name: str, runs: Path = Path("runs")) -> RunDirectory:
     raise ConfigError(f"there is no run {name}; runs in {runs}: {known}")
 
 
-def _resumable(runs: Path, asked: Asked) -> tuple[RunDirectory, bool] | None:
-    for path in newest_first(runs, asked.suite):
+def unfinished(runs: Path, suite: str, cell_ids: Iterable[str]) -> Iterator[RunDirectory]:
+    """Runs of the suite that asked for these cells and lack verdicts, the newest first."""
+    wanted = {*cell_ids}
+    for path in newest_first(runs, suite)[:RUNS_READ]:
         run = RunDirectory(path)
-        if run.claim():
-            with contextlib.suppress(ClusterError):
-                if run.asked().cells == asked.cells and run.unfinished():
-                    # The gate may be another one than last time.
-                    run.note(asked)
-                    return run, True
-            run.release()
+        with contextlib.suppress(ClusterError):
+            if {cell.id for cell in run.asked().cells} == wanted and run.is_unfinished():
+                yield run
+
+
+def _resumable(runs: Path, asked: Asked) -> tuple[RunDirectory, bool] | None:
+    for run in unfinished(runs, asked.suite, [cell.id for cell in asked.cells]):
+        # Who had it until now may have finished it.
+        if run.claim() and run.is_unfinished():
+            # The cells and the gate may be described in another way than last time.
+            _note(run, asked)
+            return run, True
+        run.release()
     return None
 
 
@@ -168,11 +195,16 @@ def _new(runs: Path, asked: Asked, today: date) -> tuple[RunDirectory, bool]:
 def _filled(run: RunDirectory, asked: Asked) -> RunDirectory:
     try:
         run.claim()
-        run.note(asked)
+        _note(run, asked)
     except (OSError, ClusterError):
         shutil.rmtree(run.path, ignore_errors=True)
         raise
     return run
+
+
+def _note(run: RunDirectory, asked: Asked) -> None:
+    run.note(asked)
+    run.stand_last()
 
 
 def _names(stem: str) -> Iterator[str]:
@@ -184,10 +216,23 @@ def _names(stem: str) -> Iterator[str]:
 
 
 def newest_first(runs: Path, suite: str | None = None) -> Sequence[Path]:
+    """
+    By the number that each run takes when it starts or goes on, one more than all others have.
+
+    Times of change are no order: a clock may jump, and a copy has others.
+    """
     found: Iterable[Path] = (file.parent for file in runs.glob("*/run.json"))
     if suite is not None:
-        found = (path for path in found if f"-{suite}" in path.name)
-    return sorted(found, key=lambda path: (path / "run.json").stat().st_mtime, reverse=True)
+        named = re.compile(rf"\d{{4}}-\d\d-\d\d-{re.escape(suite)}(-\d+)?")
+        found = (path for path in found if named.fullmatch(path.name))
+    return sorted(found, key=lambda path: (_order(path), path.name), reverse=True)
+
+
+def _order(run: Path) -> int:
+    try:
+        return int((run / ORDER).read_text())
+    except (OSError, ValueError):
+        return 0
 
 
 def _latest(runs: Path) -> Path | None:

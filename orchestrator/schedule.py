@@ -8,9 +8,9 @@ from jobs.contract import Attempt, ProvisionedBuild
 from orchestrator.asking import cell_request
 from orchestrator.cells import Cell
 from orchestrator.classify import taxonomy
-from orchestrator.cluster import Cluster, Ended
+from orchestrator.cluster import Cluster, Ended, Needs
 from orchestrator.judge import Judgement, Verdict, judge, not_run, one_line_cause
-from orchestrator.plan import Plan, needs
+from orchestrator.plan import Plan
 from orchestrator.records import Record
 
 
@@ -26,39 +26,47 @@ class Places:
 
 
 class Schedule:
-    """One pass over a plan. Yields a record for every cell, as soon as it is known."""
+    """
+    One pass over a plan. Yields a record for every cell, as soon as it is known, and None
+    now and then while nothing ends.
+    """
 
     def __init__(
         self, cluster: Cluster, builds: Mapping[str, ProvisionedBuild], places: Places
     ) -> None:
         """*builds* is by cell id."""
+        self.submitted: dict[str, str] = {}
+        """Cell id to the folder of its attempt, of those that have not ended."""
+
         self._cluster = cluster
         self._builds = builds
         self._places = places
         self._cells: dict[str, Cell] = {}
+        self._needs: dict[str, Needs] = {}
         self._earlier: dict[str, tuple[str, ...]] = {}
 
-    def run(self, plan: Plan) -> Iterator[Record]:
+    def run(self, plan: Plan) -> Iterator[Record | None]:
         for cell_id, reason in plan.unplaceable.items():
             yield Record(cell_id=cell_id, judgement=not_run(reason))
+        self._needs = plan.needs
         for cell in plan.runnable:
             self._cells[cell.id] = cell
             self._earlier[cell.id] = ()
             self._submit(cell)
         for end in self._cluster.ended():
-            if record := self._record(end):
-                yield record
+            yield None if end is None else self._record(end)
 
     def _submit(self, cell: Cell) -> None:
         number = len(self._earlier[cell.id]) + 1
+        workdir = self.submitted[cell.id] = self._places.workdir(cell.id, number)
         request = cell_request(
             cell,
             self._builds[cell.id],
             attempt=number,
-            workdir=self._places.workdir(cell.id, number),
+            workdir=workdir,
             cache=self._places.cache,
         )
-        self._cluster.submit(request, needs(cell))
+        self._cluster.submit(request, self._needs[cell.id])
 
     def _record(self, end: Ended) -> Record | None:
         """The record of the cell, or None when it is tried once more."""
@@ -70,9 +78,11 @@ class Schedule:
             self._earlier[cell.id] = (*earlier, trouble)
             self._submit(cell)
             return None
+        del self.submitted[cell.id]
         return Record(
             cell_id=cell.id,
             digest=cell.digest(build.digest),
+            parts=cell.parts(build.digest),
             build=build,
             attempt=end.attempt,
             earlier=earlier,

@@ -1,12 +1,14 @@
 """Stand-ins for what fast tests cannot have: a cluster with engines on it."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jobs.contract import Attempt, BuildSpec, CellRequest, ProvisionedBuild
+from jobs.node.builds.provision import digest_of
 from orchestrator.cluster import Ended, Needs, Node, this_machine
 from orchestrator.config import ClusterChoice
+from orchestrator.forecast import Work
 from tests.builders import a_build, a_report, an_attempt
 
 LOST_NODE = "the node went away"
@@ -34,7 +36,7 @@ class FakeCluster:
     ) -> dict[str, ProvisionedBuild]:
         del cache, say
         self.provisioned += [spec.name for spec in specs]
-        return {spec.name: a_build(spec.name) for spec in specs}
+        return {spec.name: a_build(spec.name, digest=digest_of(spec)) for spec in specs}
 
     def submit(self, request: CellRequest, needs: Needs) -> None:
         del needs
@@ -49,9 +51,10 @@ class FakeCluster:
             end = Ended(cell_id=cell_id, number=number, attempt=attempt)
         self._ended.append(end)
 
-    def ended(self) -> Iterator[Ended]:
+    def ended(self) -> Iterator[Ended | None]:
         while self._ended:
             yield self._ended.popleft()
+            yield None
 
     def close(self) -> None:
         self.closed = True
@@ -64,8 +67,14 @@ class SilentProgress:
     def say(self, line: str) -> None:
         self.lines.append(line)
 
-    def planned(self, cells: int, todo: int) -> None:
-        self.lines.append(f"{todo} of {cells} to do")
+    def planned(
+        self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int, since: float
+    ) -> None:
+        del at_once, since
+        self.lines.append(f"{len(work)} of {cells} to do, {kept} kept")
+
+    def look(self, submitted: Mapping[str, str]) -> None:
+        del submitted
 
     def ended(self, record: object) -> None:
         del record

@@ -1,16 +1,21 @@
-"""Which cell goes where, why the others can't run, and how long it may take. Starts nothing."""
+"""Which cell runs where and why, which keep their verdict, and how long it may take."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from rich.table import Table
 from rich.text import Text
 
+from orchestrator import history, reuse, run_directory
+from orchestrator.cells import Cell
 from orchestrator.commands.nodes import nodes_of
 from orchestrator.compose import compose
+from orchestrator.config import Config
 from orchestrator.errors import SHIPS
-from orchestrator.history import estimate_s, seconds_of_cells
-from orchestrator.plan import make_plan
+from orchestrator.forecast import Forecast, Work
+from orchestrator.plan import Plan, make_plan
+from orchestrator.progress import duration
+from orchestrator.reuse import Reuse
 from orchestrator.run import cells_of
 from orchestrator.screen import screen
 
@@ -21,22 +26,54 @@ def main(words: Sequence[str]) -> int:
     if not configs:
         return SHIPS
     cells = cells_of(configs)
-    known = seconds_of_cells(Path(configs[0].runs))
-    plan = make_plan(cells, nodes_of(configs[0].cluster))
-    grid = Table("cell", "goes to", "check", "s", box=None)
+    reused = _reused(cells, configs[0])
+    earlier = history.read(Path(configs[0].runs))
+    plan = make_plan(cells, nodes_of(configs[0].cluster), earlier.memory_gib(cells))
+    work = earlier.work(reused.left(plan.runnable))
+    grid = Table("cell", "goes to", "check", "s", "GiB", box=None)
     for cell in cells:
-        obstacle = plan.unplaceable.get(cell.id)
+        needs = plan.needs.get(cell.id)
         grid.add_row(
             cell.id,
-            Text(obstacle, style="yellow") if obstacle else ", ".join(plan.hosts[cell.id]),
+            _destiny(cell, plan, reused),
             cell.check,
-            f"{known[cell.id]:.1f}" if cell.id in known else "?",
+            f"{earlier.seconds[cell.id]:.1f}" if cell.id in earlier.seconds else "?",
+            f"{needs.memory_gib:.1f}" if needs else "-",
         )
     console.print(grid)
-    ids = [cell.id for cell in plan.runnable]
-    console.print(
-        f"{len(ids)} of {len(cells)} cells can run; about {estimate_s(ids, known):.0f} s of "
-        f"engine time ({sum(i in known for i in ids)} known from earlier runs)",
-        highlight=False,
-    )
+    for line in _summary(cells, plan, reused, work):
+        console.print(line, highlight=False)
     return SHIPS
+
+
+def _reused(cells: Sequence[Cell], config: Config) -> Reuse:
+    """As a run would begin now."""
+    runs, suite = Path(config.runs), config.suite.name
+    seen = reuse.seen_before(runs, suite, cells) if config.resume else {}
+    going_on = run_directory.unfinished(runs, suite, [cell.id for cell in cells])
+    own = next((run.path.name for run in going_on), None)
+    return reuse.decide(cells, seen, reuse.digests_at_hand(cells, config.cluster), own=own)
+
+
+def _destiny(cell: Cell, plan: Plan, reused: Reuse) -> Text:
+    if record := reused.kept.get(cell.id):
+        return Text(f"{record.verdict}, kept from {record.kept_from or 'the same run'}", "dim")
+    if obstacle := plan.unplaceable.get(cell.id):
+        return Text(obstacle, "yellow")
+    return Text(f"{', '.join(plan.hosts[cell.id])}: {reused.why[cell.id]}")
+
+
+def _summary(
+    cells: Sequence[Cell], plan: Plan, reused: Reuse, work: Mapping[str, Work]
+) -> Iterator[str]:
+    wall_s = Forecast(work, at_once=plan.at_once).left_s({})
+    engine_s = sum(each.seconds for each in work.values())
+    unplaceable = len(plan.unplaceable.keys() - reused.kept.keys())
+    yield (
+        f"{len(plan.runnable)} of {len(cells)} cells can run; {len(reused.kept)} keep their "
+        f"verdict, {len(work)} run, {unplaceable} can't"
+    )
+    yield (
+        f"about {duration(wall_s)}, {plan.at_once} at once, "
+        f"with {duration(engine_s)} of engine time"
+    )

@@ -19,7 +19,8 @@ def main(words: Sequence[str]) -> int:
     # Ray takes a second to import, and a mistake in the words should not.
     from orchestrator.ray_cluster import RayCluster
 
-    run = validate(configs, words, RayCluster, ConsoleProgress(console))
+    with ConsoleProgress(console) as progress:
+        run = validate(configs, words, RayCluster, progress)
     result = reports.write_all(run)
     console.print()
     console.print(terminal.render(reports.document_of(run, result)))

@@ -76,20 +76,6 @@ def test_the_same_command_runs_only_what_has_no_verdict_yet(cluster: FakeCluster
     assert cluster.submitted == [GEMMA]
 
 
-def test_a_changed_patch_is_another_build_and_starts_a_new_run(
-    cluster: FakeCluster, tmp_path: Path
-) -> None:
-    patch = tmp_path / "own.diff"
-    words = [*ONE, f"build.v0_32.patches=[{patch}]"]
-    cluster.script[LLAMA] = [LOST_NODE, LOST_NODE]
-    patch.write_text("one")
-    first = run(words, cluster)
-
-    patch.write_text("two")
-
-    assert run(words, cluster).path != first.path
-
-
 def test_resume_can_be_declined(cluster: FakeCluster) -> None:
     cluster.script[LLAMA] = [LOST_NODE, LOST_NODE]
     first = run(ONE, cluster)

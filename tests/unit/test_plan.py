@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
+from jobs.contract import EngineMode
 from orchestrator.cluster import Needs, Node
 from orchestrator.config import Hardware
-from orchestrator.plan import ANY_CPU, make_plan, needs
+from orchestrator.plan import ANY_CPU, MEMORY_OF_HOST_GIB, make_plan, needs
 from tests.builders import a_cell, an_emulated_cell
 
 H200 = Hardware(vendor="nvidia", card="h200", arch="sm_90")
@@ -95,6 +96,32 @@ def test_a_card_that_is_not_described_for_emulation_is_said() -> None:
     assert make_plan([cell], [a_node()]).unplaceable == {
         cell.id: "this hardware is described for engine_mode real only"
     }
+
+
+def test_a_cell_that_was_seen_gets_the_memory_that_it_took_and_that_of_its_host() -> None:
+    cell = a_cell(memory_gib=500)
+
+    [plan_of] = make_plan([cell], [a_node()], {cell.id: 1.5}).needs.values()
+
+    assert plan_of.memory_gib == 1.5 + MEMORY_OF_HOST_GIB[EngineMode.REAL]
+
+
+def test_an_engine_of_several_workers_on_a_cpu_has_a_core_for_each() -> None:
+    cell = a_cell(engine_args={"tensor_parallel_size": 2, "pipeline_parallel_size": 2})
+
+    assert needs(cell).cpus == 4
+    assert make_plan([cell], [a_node(cpus=2)]).unplaceable == {
+        cell.id: "needs 4 CPUs on one node, node-7 has 2"
+    }
+
+
+@pytest.mark.parametrize(("cpus", "memory_gib", "at_once"), [(8, 64, 8), (8, 7, 3), (1, 64, 1)])
+def test_no_more_cells_are_expected_at_once_than_cores_and_memory_carry(
+    cpus: int, memory_gib: float, at_once: int
+) -> None:
+    plan = make_plan([a_cell(memory_gib=2)], [a_node(cpus=cpus, memory_gib=memory_gib)])
+
+    assert plan.at_once == at_once
 
 
 def order(*, cpus: int) -> list[str]:

@@ -51,12 +51,31 @@ def test_a_long_torn_line_is_cut_off_whole(tmp_path: Path) -> None:
     assert [record.cell_id for record in file] == ["cpu/a/b/c", "cpu/d/e/f"]
 
 
-def test_a_line_of_another_version_is_named_not_skipped(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "damage", ['{"cell_id":"cpu/d/e/f","colour":"red"}', '{"cell_id":"cpu/d/e/f","dig\0\0']
+)
+def test_a_damaged_line_is_a_cell_that_was_not_run(tmp_path: Path, damage: str) -> None:
+    """Also if another line says that it passed, before: which of them counted is not known."""
     file = RecordFile(tmp_path / "records.jsonl")
-    file.path.write_text('{"cell_id": "x", "colour": "red"}\n')
+    file.append(a_record("cpu/a/b/c"), a_record("cpu/d/e/f"))
+    with file.path.open("a") as damaged:
+        damaged.write(damage + "\n")
+    file.append(a_record("cpu/g/h/i"))
 
-    with pytest.raises(ClusterError, match="no record of this version"):
-        list(file)
+    verdicts = {record.cell_id: record for record in file}
+
+    assert [verdicts[cell].verdict for cell in ("cpu/a/b/c", "cpu/g/h/i")] == [Verdict.PASSED] * 2
+    assert verdicts["cpu/d/e/f"].verdict is Verdict.NOT_RUN
+    assert "line 3 of" in verdicts["cpu/d/e/f"].judgement.reasons[0]
+
+
+def test_a_line_that_names_no_cell_is_passed_over(tmp_path: Path) -> None:
+    """Its cell has no record then, which never counts as passed."""
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.path.write_bytes(b"\0\xff rubbish\n")
+    file.append(a_record("cpu/a/b/c"))
+
+    assert [record.cell_id for record in file] == ["cpu/a/b/c"]
 
 
 def test_a_record_that_does_not_fit_on_the_disk_stops_the_run_and_leaves_whole_lines(

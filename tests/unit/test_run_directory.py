@@ -1,5 +1,6 @@
 """Which directory a run gets, and when an earlier run goes on."""
 
+import os
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -57,6 +58,41 @@ def test_a_run_that_asked_for_other_cells_is_left_alone(tmp_path: Path) -> None:
 
     with claimed(tmp_path, asked(a_cell("cpu/other/auto/v0_32")), today=DAY) as (_, resumed):
         assert not resumed
+
+
+def test_a_run_goes_on_although_a_cell_is_described_in_another_way(tmp_path: Path) -> None:
+    changed = a_cell(engine_args={"max_model_len": 64})
+    with claimed(tmp_path, asked(), today=DAY) as (first, _):
+        pass
+
+    with claimed(tmp_path, asked(changed), today=DAY) as (second, resumed):
+        assert (second.path, resumed) == (first.path, True)
+        assert second.asked().cells == (changed,)
+
+
+def test_the_newest_run_is_the_one_that_began_last_whatever_the_clock_said(tmp_path: Path) -> None:
+    for day in (DAY, date(2026, 11, 30), date(2026, 12, 1)):
+        with claimed(tmp_path, asked(), today=day, resume=False) as (run, _):
+            (run.path / "run.json").touch()
+    os.utime(tmp_path / "2026-11-30-demo" / "run.json", (2e9, 2e9))
+
+    assert find("latest", tmp_path).path.name == "2026-12-01-demo"
+
+
+def test_a_run_that_goes_on_is_the_newest_again(tmp_path: Path) -> None:
+    other = asked(a_cell("cpu/other/auto/v0_32"))
+    with claimed(tmp_path, asked(), today=DAY) as (first, _), claimed(tmp_path, other, today=DAY):
+        pass
+
+    with claimed(tmp_path, asked(), today=DAY):
+        assert find("latest", tmp_path).path == first.path
+
+
+def test_a_suite_whose_name_begins_alike_is_another_suite(tmp_path: Path) -> None:
+    with claimed(tmp_path, asked(), today=DAY) as (run, _):
+        run.path.rename(tmp_path / "2026-12-02-demo_of_more")
+
+    assert run_directory.newest_first(tmp_path, "demo") == []
 
 
 def test_two_runs_at_once_get_a_directory_each(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from jobs.contract import Exit
 from orchestrator.judge import Verdict
-from orchestrator.plan import Plan
+from orchestrator.plan import Plan, needs
 from orchestrator.records import Record
 from orchestrator.schedule import Places, Schedule
 from tests.builders import a_build, a_cell, a_failed_report, an_attempt
@@ -16,9 +16,9 @@ KILLED = an_attempt(None, exit=Exit(signal=signal.SIGKILL))
 
 
 def run(cluster: FakeCluster, plan: Plan | None = None) -> list[Record]:
-    plan = plan or Plan(runnable=(CELL,), unplaceable={}, hosts={})
+    plan = plan or Plan(runnable=(CELL,), unplaceable={}, hosts={}, needs={CELL.id: needs(CELL)})
     places = Places(cells=Path("cells"), cache="cache")
-    return [*Schedule(cluster, {CELL.id: a_build()}, places).run(plan)]
+    return [*filter(None, Schedule(cluster, {CELL.id: a_build()}, places).run(plan))]
 
 
 def test_a_cell_whose_node_is_lost_is_tried_once_more() -> None:

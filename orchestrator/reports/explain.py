@@ -9,7 +9,7 @@ from orchestrator.reports import wording
 from orchestrator.reports.document import Document
 from orchestrator.reports.rows import CellRow, RequestRow
 
-_SELECTING = ("suite.select=", "suite.exclude=")
+_DECIDED_HERE = ("suite.select=", "suite.exclude=", "resume=")
 LINE_CHARS = 240
 
 
@@ -20,9 +20,9 @@ def to_text(
 
 
 def reproduce(cell_id: str, command: Sequence[str]) -> str:
-    """The run's own command, narrowed to one cell."""
-    kept = [word for word in command if not word.lstrip("+").startswith(_SELECTING)]
-    words = [*kept, f'suite.select=["{cell_id}"]', "suite.exclude=[]"]
+    """The run's own command, narrowed to one cell, which is not to keep its verdict."""
+    kept = [word for word in command if not word.lstrip("+").startswith(_DECIDED_HERE)]
+    words = [*kept, f'suite.select=["{cell_id}"]', "suite.exclude=[]", "resume=false"]
     return shlex.join(["vllm-matrix", "run", *words])
 
 
@@ -172,4 +172,5 @@ def _placement(row: CellRow) -> Iterator[str]:
         yield f"node {row.placement.node}, {row.placement.isolation} isolation"
         if device := row.placement.device:
             yield ", ".join(f"{name} {value}" for name, value in device.items())
-        yield f"{row.seconds} s, attempt {row.attempts}"
+        source = f", kept from {row.kept_from}" if row.kept_from else ""
+        yield f"{row.seconds} s, attempt {row.attempts}{source}"

@@ -113,6 +113,9 @@ class CellRow:
 
     seconds: float | None = None
     attempts: int = 0
+    kept_from: str | None = None
+    """The earlier run whose attempt this is, where nothing that decides has changed since."""
+
     failure: FailureRow | None = None
     rejections: tuple[Rejection, ...] = ()
     selections: tuple[Selection, ...] = ()
@@ -162,7 +165,8 @@ def _with_attempt(row: CellRow, record: Record) -> CellRow:
         seconds=round(attempt.seconds, 3),
         attempts=len(record.earlier) + 1,
         failure=_failure(record),
-        log=_inside(attempt),
+        kept_from=record.kept_from,
+        log=_inside(attempt) if record.kept_from is None else attempt.log,
     )
     if (report := attempt.report) is None:
         return row

@@ -153,7 +153,7 @@ def test_explain_ends_with_a_command_for_the_cell_alone() -> None:
     command = ["suite=demo", "suite.select=[x]", "isolation=cold"]
 
     assert explain.to_text(report, report.cells[0], command).splitlines()[-1] == snapshot(
-        "  vllm-matrix run suite=demo isolation=cold 'suite.select=[\"cpu/eagle3/draft_triton/v0_32\"]' 'suite.exclude=[]'"
+        "  vllm-matrix run suite=demo isolation=cold 'suite.select=[\"cpu/eagle3/draft_triton/v0_32\"]' 'suite.exclude=[]' resume=false"
     )
 
 
@@ -206,7 +206,7 @@ log probe.log
   the log
 
 run it alone
-  vllm-matrix run suite=demo 'suite.select=["cpu/eagle3/draft_triton/v0_32"]' 'suite.exclude=[]'
+  vllm-matrix run suite=demo 'suite.select=["cpu/eagle3/draft_triton/v0_32"]' 'suite.exclude=[]' resume=false
 """)
 
 

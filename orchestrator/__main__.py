@@ -11,8 +11,10 @@ from rich.markup import escape
 
 from orchestrator.conf_files import nearest
 from orchestrator.errors import ClusterError, ConfigError, RunError, StoppedError
+from orchestrator.supervise import supervised
 
 COMMANDS = ("run", "plan", "nodes", "report", "explain", "gate")
+HELP = ("-h", "--help", "help")
 
 USAGE = """\
 usage: vllm-matrix COMMAND ...
@@ -34,7 +36,8 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
-    sys.exit(answer(sys.argv[1:]))
+    words = sys.argv[1:]
+    sys.exit(_supervised(words) if _runs(words) else answer(words))
 
 
 def answer(words: Sequence[str]) -> int:
@@ -53,6 +56,18 @@ def answer(words: Sequence[str]) -> int:
         return StoppedError.exit_code
 
 
+def _supervised(words: Sequence[str]) -> int:
+    try:
+        return supervised(lambda: answer(words))
+    except RunError as error:
+        return _told(error)
+
+
+def _runs(words: Sequence[str]) -> bool:
+    """Whether the words are of the command that runs cells, whose name may be left out."""
+    return not words or words[0] not in {*COMMANDS, *HELP} - {"run"}
+
+
 def _told(error: RunError) -> int:
     Console(stderr=True, highlight=False, soft_wrap=True).print(
         f"[bold red]error:[/] {escape(str(error))}"
@@ -62,7 +77,7 @@ def _told(error: RunError) -> int:
 
 def _command(words: Sequence[str]) -> Callable[[], int]:
     match [*words]:
-        case ["-h" | "--help" | "help", *_]:
+        case [word, *_] if word in HELP:
             return _usage
         case [name, *rest] if name in COMMANDS:
             module = import_module(f"orchestrator.commands.{name}")

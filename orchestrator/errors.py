@@ -11,9 +11,13 @@ A release that is blocked is an answer, not an error: the gate returns it and
 the command exits with 1.
 """
 
+import signal
 from collections.abc import Iterable
 
 SHIPS, BLOCKED = 0, 1
+
+STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+"""Ctrl-C, a polite kill, and a terminal that was closed."""
 
 
 class RunError(Exception):
@@ -39,6 +43,6 @@ class ClusterError(RunError):
 
 
 class StoppedError(RunError):
-    """Ctrl-C or SIGTERM."""
+    """By one of the signals in STOPPING."""
 
     exit_code = 130

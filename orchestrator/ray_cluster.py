@@ -7,8 +7,10 @@ import os
 import signal
 import socket
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
+import psutil
 import pydantic
 import ray
 import ray.exceptions
@@ -21,8 +23,11 @@ from orchestrator.config import ClusterChoice
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.records import read_attempt, read_build
 
+STDERR = 2
 POLL_S = 0.5
 REACH_S = 5.0
+VITAL = ("gcs_server", "raylet")
+"""Ray's processes without which it can't go on, and without which it ends its driver."""
 
 
 class RayCluster:
@@ -34,13 +39,21 @@ class RayCluster:
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         # Ray would turn SIGTERM into an exit of its own.
         on_terminate = signal.getsignal(signal.SIGTERM)
-        try:
-            _connect(choice) if choice.address else _start(choice)
-            signal.signal(signal.SIGTERM, on_terminate)
-        # Ray raises Exception itself where its processes are slow to start.
-        except Exception as error:
-            where = choice.address or "this machine"
-            raise ClusterError(f"Ray on {where} can't be reached or started: {error}") from error
+        with contextlib.ExitStack() as undo:
+            undo.enter_context(_silence())
+            try:
+                _connect(choice) if choice.address else _start(choice)
+                signal.signal(signal.SIGTERM, on_terminate)
+            # Ray raises Exception itself where its processes are slow to start.
+            except Exception as error:
+                where = choice.address or "this machine"
+                raise ClusterError(
+                    f"Ray on {where} can't be reached or started: {error}"
+                ) from error
+            undo.callback(ray.shutdown, wait_for_processes=True)
+            self._undo = undo.pop_all()
+        here = psutil.Process().children()
+        self._vital = [process for process in here if process.name() in VITAL]
 
     def nodes(self) -> tuple[Node, ...]:
         alive = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
@@ -72,7 +85,7 @@ class RayCluster:
     def submit(self, request: CellRequest, needs: Needs) -> None:
         task = self._run_cell.options(
             name=request.probe.cell_id,
-            num_cpus=1,
+            num_cpus=needs.cpus,
             num_gpus=needs.devices,
             memory=int(needs.memory_gib * 2**30),
             label_selector=needs.labels,
@@ -80,18 +93,43 @@ class RayCluster:
         attempt = request.probe.cell_id, request.probe.attempt
         self._running[task.remote(request)] = attempt
 
-    def ended(self) -> Iterator[Ended]:
+    def ended(self) -> Iterator[Ended | None]:
         while self._running:
+            self._check_vital()
             done, _ = ray.wait(list(self._running), num_returns=1, timeout=POLL_S)
             for reference in done:
                 yield _ended(reference, *self._running.pop(reference))
+            yield None
 
     def close(self) -> None:
         for reference in self._running:
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.cancel(reference, force=True)
         self._running.clear()
-        ray.shutdown()
+        self._undo.close()
+
+    def _check_vital(self) -> None:
+        """Ray itself would notice later, and end this process without a word."""
+        for process in self._vital:
+            if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+                raise ClusterError(
+                    f"Ray lost its {process.name()}: somebody killed it, or memory ran out. "
+                    "What finished is kept, and the same command goes on from there."
+                )
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Of Ray, whose state dumps and tracebacks go past Python: what matters is raised as well."""
+    ray._private.worker._worker_logs_enabled = False  # noqa: SLF001  there is no public switch
+    kept = os.dup(STDERR)
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), STDERR)
+    try:
+        yield
+    finally:
+        os.dup2(kept, STDERR)
+        os.close(kept)
 
 
 def _start(choice: ClusterChoice) -> None:

@@ -20,7 +20,7 @@ from orchestrator.checking import build_specs
 from orchestrator.cluster import Cluster
 from orchestrator.conf_files import AXES
 from orchestrator.config import ClusterChoice, Config
-from orchestrator.errors import ConfigError, NothingToRunError, StoppedError
+from orchestrator.errors import STOPPING, ConfigError, NothingToRunError, StoppedError
 from orchestrator.matrix import Matrix
 from orchestrator.plan import make_plan
 from orchestrator.progress import Progress
@@ -28,9 +28,6 @@ from orchestrator.run_directory import Asked, RunDirectory
 from orchestrator.schedule import Places, Schedule
 
 StartCluster = Callable[[ClusterChoice], Cluster]
-
-STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-"""Ctrl-C, a polite kill, and a terminal that was closed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,245 @@
+"""What a supervisor does for a run, shown with runs that are a few lines of Python."""
+
+import contextlib
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import psutil
+import pytest
+
+PROGRAM = """
+import fcntl, os, signal, subprocess, sys, termios, time
+from orchestrator.__main__ import answer
+from orchestrator import __main__
+from pathlib import Path
+
+def say(*words):
+    print(*words, flush=True)
+
+def wait():
+    say("waiting", os.getpid())
+    time.sleep(60)
+
+def answer(words):
+    {body}
+
+if os.isatty(0):
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+__main__.answer = answer
+sys.argv[1:] = ["run"]
+__main__.main()
+"""
+
+HEEDS = """
+    try:
+        wait()
+    except KeyboardInterrupt:
+        say("stopped in good order")
+        return 130
+"""
+
+DEAF = """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    wait()
+"""
+
+
+Supervisor = subprocess.Popen[str]
+Supervise = Callable[..., Supervisor]
+
+
+@pytest.fixture
+def supervise() -> Iterator[Supervise]:
+    """Starts a supervisor whose run is the body of a function."""
+    with contextlib.ExitStack() as started:
+
+        def start(body: str, *, terminal: int | None = None) -> Supervisor:
+            program = PROGRAM.format(body=body.strip())
+            process = subprocess.Popen(
+                [sys.executable, "-c", program],
+                stdin=subprocess.DEVNULL if terminal is None else terminal,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                start_new_session=True,
+            )
+            started.callback(process.kill)
+            return started.enter_context(process)
+
+        yield start
+
+
+def its_run(supervisor: Supervisor) -> int:
+    """The process id of the run, once it waits."""
+    assert supervisor.stdout is not None
+    word, pid = supervisor.stdout.readline().split()
+    assert word == "waiting"
+    return int(pid)
+
+
+def gone(pid: int) -> bool:
+    with contextlib.suppress(psutil.NoSuchProcess):
+        psutil.Process(pid).wait(10)
+    return not psutil.pid_exists(pid)
+
+
+@pytest.mark.parametrize("code", [0, 1, 3, 130])
+def test_the_answer_of_the_run_is_the_exit_code(supervise: Supervise, code: int) -> None:
+    run = supervise(f"return {code}")
+
+    assert run.wait() == code
+    assert run.communicate() == ("", "")
+
+
+def test_a_run_that_ends_without_an_answer_is_infrastructure(supervise: Supervise) -> None:
+    """As Ray's C++ half does it, which exits with the code of a blocked release."""
+    run = supervise("os._exit(1)")
+    _, said = run.communicate()
+
+    assert run.returncode == 4
+    assert "ended with 1" in said
+    assert "the same command goes on" in " ".join(said.split())
+
+
+def test_a_killed_run_is_infrastructure_too(supervise: Supervise) -> None:
+    run = supervise("wait()")
+    os.kill(its_run(run), signal.SIGKILL)
+    _, said = run.communicate()
+
+    assert run.returncode == 4
+    assert "SIGKILL" in said
+
+
+def test_a_mistake_of_our_own_keeps_its_traceback_and_blames_nobody(supervise: Supervise) -> None:
+    run = supervise("raise LookupError('a mistake')")
+    _, said = run.communicate()
+
+    assert run.returncode == 70
+    assert "LookupError: a mistake" in said
+    assert "error: " not in said
+
+
+def test_usage_that_is_wrong_keeps_its_exit_code(supervise: Supervise) -> None:
+    run = supervise("sys.exit(2)")
+
+    assert run.wait() == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_passed_on_once(supervise: Supervise, number: signal.Signals) -> None:
+    body = f"""
+    came = []
+    signal.signal({number.value}, lambda *_: came.append(1))
+    say("waiting", os.getpid())
+    time.sleep(0.4)
+    time.sleep(0.4)
+    say(len(came))
+    return 0
+    """
+    run = supervise(body)
+    its_run(run)
+    # As `timeout` does it: the process, and then its group.
+    run.send_signal(number)
+    os.killpg(run.pid, number)
+    said, _ = run.communicate()
+
+    assert said == "1\n"
+    assert run.returncode == 0
+
+
+def test_ctrl_c_on_a_terminal_reaches_the_run_once_and_spares_what_it_started(
+    supervise: Supervise,
+) -> None:
+    body = """
+    sleeper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+    try:
+        wait()
+    except KeyboardInterrupt:
+        time.sleep(0.2)
+        say("sleeper", sleeper.poll())
+        sleeper.kill()
+        return 130
+    """
+    main, terminal = pty.openpty()
+    run = supervise(body, terminal=terminal)
+    its_run(run)
+
+    os.write(main, b"\x03")
+    said, _ = run.communicate()
+
+    os.close(main)
+    os.close(terminal)
+    assert said == "sleeper None\n"
+    assert run.returncode == 130
+
+
+def test_a_stopped_run_that_does_not_answer_was_interrupted_all_the_same(
+    supervise: Supervise,
+) -> None:
+    """SIGTERM while Ray is starting."""
+    run = supervise("wait()")
+    its_run(run)
+    run.terminate()
+    _, said = run.communicate()
+
+    assert run.returncode == 130
+    assert "stopped by SIGTERM" in said
+
+
+def test_a_second_signal_ends_a_run_that_does_not_listen(supervise: Supervise) -> None:
+    run = supervise(DEAF)
+    deaf = its_run(run)
+    run.send_signal(signal.SIGINT)
+    time.sleep(0.7)
+    run.send_signal(signal.SIGINT)
+
+    assert run.wait(10) == 130
+    assert not psutil.pid_exists(deaf)
+
+
+def test_a_run_that_somebody_stopped_hears_ctrl_c(supervise: Supervise) -> None:
+    run = supervise(HEEDS)
+    os.kill(its_run(run), signal.SIGSTOP)
+    run.send_signal(signal.SIGINT)
+    said, _ = run.communicate(timeout=10)
+
+    assert said == "stopped in good order\n"
+    assert run.returncode == 130
+
+
+def test_a_killed_supervisor_takes_the_run_along(supervise: Supervise) -> None:
+    run = supervise("wait()")
+    child = its_run(run)
+    run.kill()
+
+    assert gone(child)
+
+
+def test_what_a_run_leaves_behind_is_ended(supervise: Supervise, tmp_path: Path) -> None:
+    body = f"""
+    left = subprocess.Popen(["sleep", "60"], start_new_session=True)
+    Path({str(tmp_path / "left")!r}).write_text(str(left.pid))
+    os.kill(os.getpid(), signal.SIGKILL)
+    """
+    run = supervise(body)
+    run.communicate()
+
+    assert run.returncode == 4
+    assert not psutil.pid_exists(int((tmp_path / "left").read_text()))
+
+
+def test_ray_s_own_that_are_slow_to_go_are_not_waited_for(supervise: Supervise) -> None:
+    body = """
+    subprocess.Popen(["ray::RuntimeEnvAgent", "60"], executable="/bin/sleep")
+    return 0
+    """
+    began = time.monotonic()
+
+    assert supervise(body).wait() == 0
+    assert time.monotonic() - began < 3

@@ -70,10 +70,15 @@ class Cluster(Protocol):
     def nodes(self) -> tuple[Node, ...]: ...
 
     def provision(
-        self, specs: Sequence[BuildSpec], cache: str, say: Callable[[str], None]
+        self,
+        specs: Sequence[BuildSpec],
+        cache: str,
+        say: Callable[[str], None],
+        *,
+        deadline_s: float,
     ) -> dict[str, ProvisionedBuild]:
         """
-        Make every build ready, and return each by name.
+        Make every build ready, each within *deadline_s*, and return each by name.
 
         Raises ConfigError for what the user can mend (all builds' mistakes at
         once), ClusterError for what went wrong on the way.

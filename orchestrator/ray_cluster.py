@@ -60,7 +60,12 @@ class RayCluster:
         return tuple(map(_node, alive))
 
     def provision(
-        self, specs: Sequence[BuildSpec], cache: str, say: Callable[[str], None]
+        self,
+        specs: Sequence[BuildSpec],
+        cache: str,
+        say: Callable[[str], None],
+        *,
+        deadline_s: float,
     ) -> dict[str, ProvisionedBuild]:
         """On every node; the builds returned are the first node's."""
         ready: dict[str, ProvisionedBuild] = {}
@@ -68,7 +73,7 @@ class RayCluster:
         for node in self.nodes():
             for spec in specs:
                 task = self._provision.options(label_selector={"ray.io/node-id": node.id})
-                for step in _steps(task.remote(spec, cache)):
+                for step in self._steps(task.remote(spec, cache, deadline_s)):
                     match step:
                         case {"say": line}:
                             say(line)
@@ -107,6 +112,18 @@ class RayCluster:
                 ray.cancel(reference, force=True)
         self._running.clear()
         self._undo.close()
+
+    def _steps(self, generator: Any) -> Iterator[dict[str, str]]:
+        """What a provisioning task says while it works."""
+        step = {"say": ""}
+        try:
+            while "say" in step:
+                self._check_vital()
+                if ray.wait([generator], timeout=POLL_S)[0]:
+                    step = json.loads(ray.get(next(generator)))
+                    yield step
+        except ray.exceptions.RayError as error:
+            raise ClusterError(f"provisioning failed: {_one_line(error)}") from error
 
     def _check_vital(self) -> None:
         """Ray itself would notice later, and end this process without a word."""
@@ -181,16 +198,6 @@ def _node(raw: dict[str, Any]) -> Node:
         labels=labels,
         troubles=() if "vm.cpu" in labels else (unlabelled,),
     )
-
-
-def _steps(generator: Any) -> Iterator[dict[str, str]]:
-    """What a provisioning task says while it works."""
-    try:
-        for reference in generator:
-            step: dict[str, str] = json.loads(ray.get(reference))
-            yield step
-    except ray.exceptions.RayError as error:
-        raise ClusterError(f"provisioning failed: {_one_line(error)}") from error
 
 
 def _ended(reference: Any, cell_id: str, number: int) -> Ended:

@@ -13,7 +13,7 @@ from types import FrameType
 import pydantic
 import yaml
 
-from jobs.contract import BuildSpec, EngineMode, ProvisionedBuild
+from jobs.contract import BuildSpec, EngineMode, Phase, ProvisionedBuild
 from orchestrator import evidence, gate, history, matrix, reuse, run_directory
 from orchestrator.cells import Cell, expand, merge, possible
 from orchestrator.checking import build_specs
@@ -174,8 +174,10 @@ def _provisioned(
     builds: dict[str, ProvisionedBuild] = {}
     for mode in EngineMode:
         alike = [cell for cell in cells if cell.engine_mode is mode]
-        ready = cluster.provision(_specs(alike), cache, say)
-        builds |= {cell.id: ready[cell.build.name] for cell in alike}
+        if alike:
+            deadline_s = max(cell.deadlines.phases_s[Phase.PROVISION] for cell in alike)
+            ready = cluster.provision(_specs(alike), cache, say, deadline_s=deadline_s)
+            builds |= {cell.id: ready[cell.build.name] for cell in alike}
     return builds
 
 

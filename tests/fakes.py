@@ -32,9 +32,14 @@ class FakeCluster:
         return (this_machine(),)
 
     def provision(
-        self, specs: Sequence[BuildSpec], cache: str, say: Callable[[str], None]
+        self,
+        specs: Sequence[BuildSpec],
+        cache: str,
+        say: Callable[[str], None],
+        *,
+        deadline_s: float,
     ) -> dict[str, ProvisionedBuild]:
-        del cache, say
+        del cache, say, deadline_s
         self.provisioned += [spec.name for spec in specs]
         return {spec.name: a_build(spec.name, digest=digest_of(spec)) for spec in specs}
 

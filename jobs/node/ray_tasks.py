@@ -1,15 +1,23 @@
 """What a Ray worker is asked to do. The only code on a node that knows of Ray."""
 
 import json
+import os
 import queue
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from jobs.contract import BuildSpec, CellRequest, Placement, to_json
+from jobs import processes
+from jobs.contract import BuildSpec, CellRequest, Phase, Placement, to_json
 from jobs.node.builds.errors import BuildError, BuildSpecError
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell
+
+CLEAR_UP_S = 60.0
+POLL_S = 1.0
+
+Step = dict[str, str]
 
 
 def run_cell_here(request: CellRequest) -> str:
@@ -17,24 +25,44 @@ def run_cell_here(request: CellRequest) -> str:
     return run_cell(request, _placement())
 
 
-def provision_steps(spec: BuildSpec, cache: str) -> Iterator[str]:
+def provision_steps(spec: BuildSpec, cache: str, deadline_s: float) -> Iterator[str]:
     """
     Make a build ready, and say how far it is while that goes on.
 
     Yields JSON objects: any number of `say`, then one of `build` (a
     ProvisionedBuild as JSON), `mistake` (the user's) and `trouble` (the node's).
     """
-    steps: queue.SimpleQueue[dict[str, str]] = queue.SimpleQueue()
+    until = time.monotonic() + deadline_s
+    steps: queue.SimpleQueue[Step] = queue.SimpleQueue()
     worker = threading.Thread(target=_provision, args=(spec, Path(cache), steps), daemon=True)
     worker.start()
-    while True:
-        step = steps.get()
+    step: Step = {"say": f"{spec.name}: starting"}
+    while "say" in step:
+        try:
+            step = steps.get(timeout=max(0.0, until - time.monotonic()))
+        except queue.Empty:
+            _end(worker)
+            step = {"trouble": _timed_out(spec, deadline_s, step["say"])}
         yield json.dumps(step)
-        if "say" not in step:
-            return
 
 
-def _provision(spec: BuildSpec, cache: Path, steps: "queue.SimpleQueue[dict[str, str]]") -> None:
+def _end(worker: threading.Thread) -> None:
+    """Its uv is killed, upon which it clears up; one that waits for another run just waits on."""
+    until = time.monotonic() + CLEAR_UP_S
+    below = processes.Tree(keeper=processes.identify(os.getpid()))
+    while worker.is_alive() and processes.alive(below) and time.monotonic() < until:
+        processes.end_all(below, processes.AT_ONCE)
+        worker.join(POLL_S)
+
+
+def _timed_out(spec: BuildSpec, deadline_s: float, said: str) -> str:
+    return (
+        f"build {spec.name}: timed out in phase {Phase.PROVISION} after {deadline_s:g} s; "
+        f'the last it said was "{said}". To allow more: deadlines.provision=SECONDS'
+    )
+
+
+def _provision(spec: BuildSpec, cache: Path, steps: "queue.SimpleQueue[Step]") -> None:
     try:
         build = provision(spec, cache, lambda line: steps.put({"say": line}))
     except BuildError as error:
@@ -48,8 +76,6 @@ def _provision(spec: BuildSpec, cache: Path, steps: "queue.SimpleQueue[dict[str,
 
 
 def _placement() -> Placement:
-    import os
-
     import ray
 
     context = ray.get_runtime_context()

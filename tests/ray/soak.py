@@ -40,8 +40,9 @@ EMULATED = (
 )
 COMMON = ("cluster.cells_at_once=1", "attempts=4", "deadline_s=30")
 
-PAUSE_S = (2.0, 8.0)
+PAUSE_S = (1.0, 5.0)
 LOOK_S = 2.0
+TICK_S = 0.02
 STOPPED_S = 1.0
 SETTLED = 0.3
 """The part of its life that a process may grow in: what it does the first time stays in memory."""
@@ -151,10 +152,10 @@ class Soak:
             if time.monotonic() - looked > LOOK_S:
                 looked = time.monotonic()
                 self._look()
-            if time.monotonic() - disturbed > pause_s and self.injected.total() < self.faults:
-                self._disturb(self._chance.choice([*self._drivers.values()]))
+            due = time.monotonic() - disturbed > pause_s and self.injected.total() < self.faults
+            if due and self._disturb(self._chance.choice([*self._drivers.values()])):
                 disturbed, pause_s = time.monotonic(), self._chance.uniform(*PAUSE_S)
-            time.sleep(0.1)
+            time.sleep(TICK_S)
         self.seconds = time.monotonic() - began
 
     def drivers(self) -> list[Driver]:
@@ -210,15 +211,17 @@ seed {self.seed}, {self.seconds:.0f} s, runs started: {starts}
                 self._start(name, driver.words[: -len(COMMON)])
         return any(driver.process.poll() is None for driver in self.drivers())
 
-    def _disturb(self, driver: Driver) -> None:
+    def _disturb(self, driver: Driver) -> bool:
+        """Whether there was something to disturb, and still was when the signal came."""
         [fault] = self._chance.choices(FAULTS, [fault.weight for fault in FAULTS])
-        # There may be no such process just now, or it goes meanwhile.
         with suppress(LookupError, ValueError, OSError, psutil.NoSuchProcess):
             victim = fault.victim(driver, self._chance)
             for number in fault.signals:
                 os.kill(victim, number)
                 time.sleep(STOPPED_S if number is signal.SIGSTOP else 0)
             self.injected[fault.name] += 1
+            return True
+        return False
 
     def _look(self) -> None:
         for driver in self.drivers():
@@ -231,7 +234,8 @@ seed {self.seed}, {self.seconds:.0f} s, runs started: {starts}
     def _measure(self, kind: str, pid: int) -> None:
         process = psutil.Process(pid)
         life = self.lives[kind][pid]
-        life.mib.append(process.memory_full_info().uss / 2**20)
+        # Not what is its own alone, which grows each time that a cell of it ends.
+        life.mib.append(process.memory_info().rss / 2**20)
         life.descriptors.append(process.num_fds())
 
 

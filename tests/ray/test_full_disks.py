@@ -36,7 +36,7 @@ def test_a_disk_that_fills_up_stops_the_run_and_with_room_the_same_command_goes_
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [("size=16k", "No space left"), ("size=64k,ro", "Read-only file system")],
+    [("size=4k", "No space left"), ("size=64k,ro", "Read-only file system")],
 )
 def test_a_run_directory_that_can_t_be_made_is_said_before_ray_starts(
     drive: StartDriver, tmp_path: Path, options: str, said: str

@@ -43,6 +43,7 @@ COMMON = ("cluster.cells_at_once=1", "attempts=4", "deadline_s=30")
 PAUSE_S = (1.0, 5.0)
 LOOK_S = 2.0
 TICK_S = 0.02
+PATIENCE_S = 10.0
 STOPPED_S = 1.0
 SETTLED = 0.3
 """The part of its life that a process may grow in: what it does the first time stays in memory."""
@@ -148,13 +149,19 @@ class Soak:
         self._start("no-op", self._no_op(self.cells - len(asked(emulated))))
         looked = disturbed = time.monotonic()
         pause_s = 0.0
+        fault = self._choose()
         while self._go_on():
             if time.monotonic() - looked > LOOK_S:
                 looked = time.monotonic()
                 self._look()
-            due = time.monotonic() - disturbed > pause_s and self.injected.total() < self.faults
-            if due and self._disturb(self._chance.choice([*self._drivers.values()])):
-                disturbed, pause_s = time.monotonic(), self._chance.uniform(*PAUSE_S)
+            waited_s = time.monotonic() - disturbed
+            if waited_s > pause_s and self.injected.total() < self.faults:
+                # Cells are short: the one to disturb has to be waited for.
+                if self._disturb(self._chance.choice(self.drivers()), fault):
+                    disturbed, pause_s = time.monotonic(), self._chance.uniform(*PAUSE_S)
+                    fault = self._choose()
+                elif waited_s > pause_s + PATIENCE_S:
+                    fault = self._choose()
             time.sleep(TICK_S)
         self.seconds = time.monotonic() - began
 
@@ -179,6 +186,13 @@ seed {self.seed}, {self.seconds:.0f} s, runs started: {starts}
 {self.injected.total()} faults: {faults}
 {chr(10).join(growths)}
 """
+
+    def end(self) -> None:
+        """What is left once both are over; all of it, if they were broken off."""
+        for driver in self.drivers():
+            if driver.process.poll() is not None:
+                self.left += driver.left()
+            driver.kill_all()
 
     def _no_op(self, cells: int) -> tuple[str, ...]:
         models = self.folder / "conf" / "model"
@@ -211,9 +225,11 @@ seed {self.seed}, {self.seconds:.0f} s, runs started: {starts}
                 self._start(name, driver.words[: -len(COMMON)])
         return any(driver.process.poll() is None for driver in self.drivers())
 
-    def _disturb(self, driver: Driver) -> bool:
+    def _choose(self) -> Fault:
+        return self._chance.choices(FAULTS, [fault.weight for fault in FAULTS])[0]
+
+    def _disturb(self, driver: Driver, fault: Fault) -> bool:
         """Whether there was something to disturb, and still was when the signal came."""
-        [fault] = self._chance.choices(FAULTS, [fault.weight for fault in FAULTS])
         with suppress(LookupError, ValueError, OSError, psutil.NoSuchProcess):
             victim = fault.victim(driver, self._chance)
             for number in fault.signals:

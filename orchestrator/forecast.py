@@ -49,37 +49,38 @@ class Forecast:
         self._boot_s = 0.0
         self._expected_s = self._took_s = FIRM_S
 
-    def ended(self, cell_id: str, seconds: float | None) -> None:
-        """*seconds* of its own, if there was an attempt."""
+    def ended(self, cell_id: str, seconds: float | None, *, age_s: float = 0.0) -> None:
+        """*seconds* of its own, if there was an attempt; *age_s* since a node began with it."""
         work = self._waiting.pop(cell_id, None)
-        if work is not None and seconds is not None:
-            self._expected_s += work.seconds
-            self._took_s += seconds
+        if work is None or seconds is None:
+            return
+        self._expected_s += work.seconds
+        self._took_s += seconds
+        self._came_up(work.host, max(0.0, age_s - seconds))
 
     def left_s(self, running: Mapping[str, Running]) -> float:
-        self._learn(running)
+        for cell_id, now in running.items():
+            if now.forked_after_s is not None:
+                self._came_up(self._work[cell_id].host, now.forked_after_s)
         pace = self._took_s / self._expected_s
         up: dict[Hashable, float] = dict.fromkeys(self._up, 0.0)
-        slots: list[float] = []
-        for cell_id, now in running.items():
-            slots.append(self._end_of_running(self._work[cell_id], now, up, pace))
+        slots = [
+            self._end_of_running(self._work[cell_id], now, up, pace)
+            for cell_id, now in running.items()
+        ]
         slots += [0.0] * max(0, self._at_once - len(slots))
         heapq.heapify(slots)
-        end = max(slots)
         for cell_id, work in self._waiting.items():
             if cell_id not in running:
-                begin = heapq.heappop(slots)
-                ready = self._ready(work, begin, up)
-                heapq.heappush(slots, ready + work.seconds * pace)
-        return max(end, *slots)
+                begins = heapq.heappop(slots)
+                heapq.heappush(slots, self._ready(work, begins, up) + work.seconds * pace)
+        return max(slots)
 
-    def _learn(self, running: Mapping[str, Running]) -> None:
+    def _came_up(self, host: Hashable, after_s: float) -> None:
         """The first cell of a host has seen all of its start."""
-        for cell_id, now in running.items():
-            host = self._work[cell_id].host
-            if host is not None and host not in self._up and now.forked_after_s is not None:
-                self._boot_s = self._mean_boot_s(now.forked_after_s)
-                self._up.add(host)
+        if host is not None and host not in self._up:
+            self._boot_s = self._mean_boot_s(after_s)
+            self._up.add(host)
 
     def _mean_boot_s(self, latest_s: float) -> float:
         """The latest counts as much as all before it: others may load the machine by now."""
@@ -96,10 +97,10 @@ class Forecast:
         of_its_own = now.age_s - now.forked_after_s
         return max(work.seconds * pace - of_its_own, AT_LEAST * work.seconds)
 
-    def _ready(self, work: Work, begin: float, up: dict[Hashable, float]) -> float:
+    def _ready(self, work: Work, begins: float, up: dict[Hashable, float]) -> float:
         if work.host is None:
-            return begin
-        return max(begin, up.setdefault(work.host, begin + self._boot_of(work)))
+            return begins
+        return max(begins, up.setdefault(work.host, begins + self._boot_of(work)))
 
     def _boot_of(self, work: Work) -> float:
         return self._boot_s if self._up else work.boot_s

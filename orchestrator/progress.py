@@ -49,12 +49,18 @@ class ConsoleProgress:
         self._forecast = Forecast({}, at_once=1)
         self._where = RunningCells(since=0.0)
         self._running: dict[str, Attempted] = {}
+        self._left_s = 0.0
         self._cells = self._done = self._failed = 0
-        live = console.is_terminal and not console.is_dumb_terminal
-        self._live = _live(console) if live else None
+        self._live: Live | None = None
 
     def __enter__(self) -> Self:
-        if self._live is not None:
+        if self._console.is_terminal and not self._console.is_dumb_terminal:
+            self._live = Live(
+                console=self._console,
+                auto_refresh=False,
+                transient=True,
+                get_renderable=self._status,
+            )
             self._live.start()
             # A process that is killed could not bring it back.
             self._console.show_cursor()
@@ -68,6 +74,7 @@ class ConsoleProgress:
     ) -> None:
         if self._live is not None:
             self._live.stop()
+            self._live = None
 
     def say(self, line: str) -> None:
         self._print(f"[dim]{escape(line)}[/]")
@@ -86,19 +93,17 @@ class ConsoleProgress:
             return
         self._looked = now
         self._running = self._where.look(submitted)
-        summary = self._summary()
+        self._left_s = self._forecast.left_s(self._running)
         if self._live is not None:
-            self._live.update(_Status(summary, self._running), refresh=True)
+            self._live.refresh()
         elif now - self._told > STATUS_EVERY_S:
             self._told = now
-            self.say(", ".join([summary, *_oldest(self._running)]))
+            self.say(", ".join([self._summary(), *_oldest(self._running)]))
 
     def ended(self, record: Record) -> None:
         self._done += 1
         self._failed += record.verdict is Verdict.FAILED
-        self._running.pop(record.cell_id, None)
-        seconds = record.attempt.seconds if record.attempt else None
-        self._forecast.ended(record.cell_id, seconds)
+        self._learn(record)
         style = STYLES[record.verdict]
         counter = f"{self._done:>{len(str(self._cells))}}/{self._cells}"
         self._print(
@@ -106,12 +111,20 @@ class ConsoleProgress:
             f"  [dim]{escape(_gist(record))}[/]"
         )
 
+    def _learn(self, record: Record) -> None:
+        ran = self._running.pop(record.cell_id, None)
+        age_s = ran.age_s + time.monotonic() - self._looked if ran else 0.0
+        seconds = record.attempt.seconds if record.attempt else None
+        self._forecast.ended(record.cell_id, seconds, age_s=age_s)
+
+    def _status(self) -> "_Status | str":
+        return _Status(self._summary(), self._running) if self._cells else ""
+
     def _summary(self) -> str:
         failed = f" ({self._failed} failed)" if self._failed else ""
-        left = duration(self._forecast.left_s(self._running))
         return (
             f"{self._done} of {self._cells} cells done{failed}, {len(self._running)} running, "
-            f"{self._cells - self._done} left, about {left}"
+            f"{self._cells - self._done} left, about {duration(self._left_s)}"
         )
 
     def _print(self, text: str) -> None:
@@ -142,10 +155,6 @@ class _Status:
         if (more := len(by_age) - rows) > 0 and rows:
             yield Text(f"      and {more} more", style="cyan")
         yield Text(f"      {self._summary}", style="bold")
-
-
-def _live(console: Console) -> Live:
-    return Live(console=console, auto_refresh=False, transient=True, get_renderable=None)
 
 
 def _oldest(running: Mapping[str, Attempted]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 import math
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -55,12 +55,8 @@ class ConsoleProgress:
 
     def __enter__(self) -> Self:
         if self._console.is_terminal and not self._console.is_dumb_terminal:
-            self._live = Live(
-                console=self._console,
-                auto_refresh=False,
-                transient=True,
-                get_renderable=self._status,
-            )
+            status = _Status(self._status)
+            self._live = Live(status, console=self._console, auto_refresh=False, transient=True)
             self._live.start()
             # A process that is killed could not bring it back.
             self._console.show_cursor()
@@ -117,8 +113,16 @@ class ConsoleProgress:
         seconds = record.attempt.seconds if record.attempt else None
         self._forecast.ended(record.cell_id, seconds, age_s=age_s)
 
-    def _status(self) -> "_Status | str":
-        return _Status(self._summary(), self._running) if self._cells else ""
+    def _status(self, rows: int) -> Iterator[Text]:
+        """Of the cells that run at most *rows*, and a summary."""
+        by_age = sorted(self._running.items(), key=lambda each: -each[1].age_s)
+        for cell_id, cell in by_age[:rows]:
+            phase = cell.phase or "waits for its host"
+            yield Text(f"      {duration(cell.age_s):>6}  {phase}  {cell_id}", style="cyan")
+        if rows and (more := len(by_age) - rows) > 0:
+            yield Text(f"      and {more} more", style="cyan")
+        if self._cells:
+            yield Text(f"      {self._summary()}", style="bold")
 
     def _summary(self) -> str:
         failed = f" ({self._failed} failed)" if self._failed else ""
@@ -134,27 +138,18 @@ class ConsoleProgress:
 
 
 class _Status:
-    """The cells that run, as many as fit on the screen, and a summary; a line each, never more."""
+    """What is shown below all other lines, as much of it as fits on the screen."""
 
-    def __init__(self, summary: str, running: Mapping[str, Attempted]) -> None:
-        self._summary = summary
-        self._running = running
+    def __init__(self, lines: Callable[[int], Iterator[Text]]) -> None:
+        self._lines = lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[Text]:
+        """A line each, never two, or the terminal would not know how many to take away."""
         # One column less: a full line would put the cursor onto the next one.
-        width, height = max(1, console.width - 1), console.height
-        for line in self._lines(max(0, min(ROWS, height - 3))):
+        width = max(1, console.width - 1)
+        for line in self._lines(max(0, min(ROWS, console.height - 3))):
             line.truncate(width, overflow="ellipsis")
             yield line
-
-    def _lines(self, rows: int) -> Iterator[Text]:
-        by_age = sorted(self._running.items(), key=lambda each: -each[1].age_s)
-        for cell_id, cell in by_age[:rows]:
-            phase = cell.phase or "waits for its host"
-            yield Text(f"      {duration(cell.age_s):>6}  {phase}  {cell_id}", style="cyan")
-        if (more := len(by_age) - rows) > 0 and rows:
-            yield Text(f"      and {more} more", style="cyan")
-        yield Text(f"      {self._summary}", style="bold")
 
 
 def _oldest(running: Mapping[str, Attempted]) -> Iterator[str]:

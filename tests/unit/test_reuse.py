@@ -1,6 +1,7 @@
 """What a run takes over from earlier ones, what it runs, and why. The cluster is a stand-in."""
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from jobs.contract import Exit
 from orchestrator import ray_cluster
 from orchestrator.__main__ import answer
 from orchestrator.compose import compose
+from orchestrator.config import Config
 from orchestrator.judge import Verdict
 from orchestrator.records import Record
 from orchestrator.run import validate
@@ -39,7 +41,7 @@ class Runs:
         self.cluster.submitted.clear()
         self.cluster.provisioned.clear()
         progress = SilentProgress()
-        done = validate(compose(words), words, self.cluster, progress)
+        done = validate(_composed(*words), words, self.cluster, progress)
         self.said = progress.lines
         return done
 
@@ -47,6 +49,11 @@ class Runs:
         """A run in which gemma3 got no verdict."""
         self.cluster.script[GEMMA] = [LOST_NODE, LOST_NODE]
         return self.run(words)
+
+
+@cache
+def _composed(*words: str) -> list[Config]:
+    return compose(words)
 
 
 @pytest.fixture

@@ -46,17 +46,17 @@ class Forecast:
         self._work = work
         self._at_once = at_once
         self._up: set[Hashable] = set()
-        self._boot_s = 0.0
+        self._boot_s: float | None = None
         self._expected_s = self._took_s = FIRM_S
 
-    def ended(self, cell_id: str, seconds: float | None, *, age_s: float = 0.0) -> None:
-        """*seconds* of its own, if there was an attempt; *age_s* since a node began with it."""
+    def ended(self, cell_id: str, seconds: float | None, *, age_s: float | None = None) -> None:
+        """*seconds* of its own, if there was an attempt; *age_s* since a node began, if seen."""
         work = self._waiting.pop(cell_id, None)
         if work is None or seconds is None:
             return
         self._expected_s += work.seconds
         self._took_s += seconds
-        self._came_up(work.host, max(0.0, age_s - seconds))
+        self._came_up(work.host, None if age_s is None else max(0.0, age_s - seconds))
 
     def left_s(self, running: Mapping[str, Running]) -> float:
         for cell_id, now in running.items():
@@ -76,15 +76,14 @@ class Forecast:
                 heapq.heappush(slots, self._ready(work, begins, up) + work.seconds * pace)
         return max(slots)
 
-    def _came_up(self, host: Hashable, after_s: float) -> None:
+    def _came_up(self, host: Hashable, after_s: float | None) -> None:
         """The first cell of a host has seen all of its start."""
-        if host is not None and host not in self._up:
-            self._boot_s = self._mean_boot_s(after_s)
-            self._up.add(host)
-
-    def _mean_boot_s(self, latest_s: float) -> float:
-        """The latest counts as much as all before it: others may load the machine by now."""
-        return (self._boot_s + latest_s) / 2 if self._up else latest_s
+        if host is None or host in self._up:
+            return
+        self._up.add(host)
+        if after_s is not None:
+            # The latest counts as much as all before it: others may load the machine by now.
+            self._boot_s = after_s if self._boot_s is None else (self._boot_s + after_s) / 2
 
     def _end_of_running(
         self, work: Work, now: Running, up: dict[Hashable, float], pace: float
@@ -103,4 +102,4 @@ class Forecast:
         return max(begins, up.setdefault(work.host, begins + self._boot_of(work)))
 
     def _boot_of(self, work: Work) -> float:
-        return self._boot_s if self._up else work.boot_s
+        return work.boot_s if self._boot_s is None else self._boot_s

@@ -109,7 +109,7 @@ class ConsoleProgress:
 
     def _learn(self, record: Record) -> None:
         ran = self._running.pop(record.cell_id, None)
-        age_s = ran.age_s + time.monotonic() - self._looked if ran else 0.0
+        age_s = ran.age_s + time.monotonic() - self._looked if ran else None
         seconds = record.attempt.seconds if record.attempt else None
         self._forecast.ended(record.cell_id, seconds, age_s=age_s)
 

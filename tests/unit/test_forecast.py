@@ -36,13 +36,12 @@ class Replay:
     def estimates(self) -> Iterator[tuple[float, float]]:
         """Each second: what was left really, and the estimate of then."""
         forecast = Forecast(self._work(), at_once=self.at_once)
-        ended: set[str] = set()
+        ends = sorted((end, name) for name, (_, end, *_) in self.cells.items())
         for now in range(int(self.total_s)):
-            for name in self.cells.keys() - ended:
-                begin, end, seconds, *_ = self.cells[name]
-                if end <= now:
-                    forecast.ended(name, seconds, age_s=end - begin)
-                    ended.add(name)
+            while ends[0][0] <= now:
+                end, name = ends.pop(0)
+                begin, _, seconds, *_ = self.cells[name]
+                forecast.ended(name, seconds, age_s=end - begin)
             yield self.total_s - now, forecast.left_s(self._running(now))
 
     def _work(self) -> dict[str, Work]:
@@ -122,6 +121,15 @@ def test_how_long_a_host_takes_is_learnt_from_the_first() -> None:
     forecast.ended("a", 1.0, age_s=51.0)
 
     assert forecast.left_s({}) == 51
+
+
+def test_a_host_whose_start_nobody_saw_is_up_and_says_nothing_of_others() -> None:
+    work = {name: Work(seconds=1.0, host=name, boot_s=20.0) for name in "ab"}
+    forecast = Forecast(work, at_once=1)
+
+    forecast.ended("a", 1.0)
+
+    assert forecast.left_s({}) == 21
 
 
 def test_a_run_that_is_over_takes_no_time() -> None:

@@ -310,6 +310,6 @@ class Config:
     """Folder that run directories go to."""
 
     resume: bool
-    """Whether an interrupted run of the very same cells goes on; otherwise a new one starts."""
+    """Whether an interrupted run goes on and verdicts that still hold are kept."""
 
     cache: Text

@@ -16,7 +16,7 @@ from orchestrator.records import RecordFile
 from orchestrator.run_directory import newest_first
 
 RUNS_READ = 5
-A_GUESS_S = {EngineMode.REAL: 6.0, EngineMode.EMULATED: 1.0}
+A_GUESS_S = {EngineMode.REAL: 2.0, EngineMode.EMULATED: 1.0}
 """For a cell when no cell was ever run: a warm cell of a tiny model."""
 
 MARGIN = 1.25

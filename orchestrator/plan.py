@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from jobs.contract import PARALLEL_SIZES, EngineMode
+from jobs.node.environment import waits
 from orchestrator.asking import environment
 from orchestrator.cells import Cell
 from orchestrator.cluster import Needs, Node
@@ -17,7 +18,7 @@ NOTHING_SEEN: Mapping[str, float] = MappingProxyType({})
 ANY_CPU = {"vm.cpu": "yes"}
 """Every node carries this label: the CPU build and emulated engines run on all of them."""
 
-MEMORY_OF_HOST_GIB = {EngineMode.REAL: 0.5, EngineMode.EMULATED: 0.65}
+MEMORY_OF_HOST_GIB = {EngineMode.REAL: 0.6, EngineMode.EMULATED: 0.65}
 """
 Measured, of a host that has imported vLLM 0.32.0. A cell that runs has one, at most. Hosts that
 wait for their next cell fit into what Ray sets aside for objects, of which there are hardly any.
@@ -85,7 +86,8 @@ def needs(cell: Cell, measured_gib: float | None = None) -> Needs:
 def host(cell: Cell) -> tuple[object, ...]:
     """What the processes that can fork this cell have in common."""
     of_engine = (cell.build.name, cell.engine_mode, cell.isolation)
-    return (*of_engine, cell.axis("hardware"), *sorted(environment(cell).items()))
+    variables = {name: value for name, value in environment(cell).items() if not waits(name)}
+    return (*of_engine, cell.axis("hardware"), *sorted(variables.items()))
 
 
 def _impossible(cell: Cell) -> str | None:

@@ -43,7 +43,7 @@ DEFAULTS = {
 
 def of_host(request: CellRequest) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not _is_foreign(name)}
-    asked = {name: value for name, value in request.env.items() if not _waits(name)}
+    asked = {name: value for name, value in request.env.items() if not waits(name)}
     return {
         **kept,
         **DEFAULTS,
@@ -59,16 +59,17 @@ def of_host(request: CellRequest) -> dict[str, str]:
 def of_cell(request: CellRequest, temporary: Path) -> dict[str, str | None]:
     """What to set, or with None to unset, after the fork."""
     devices = {name: os.environ.get(name) for name in DEVICE_VARIABLES}
-    asked = {name: value for name, value in request.env.items() if _waits(name)}
+    asked = {name: value for name, value in request.env.items() if waits(name)}
     return {**devices, "TMPDIR": str(temporary), **asked}
+
+
+def waits(name: str) -> bool:
+    """Whether a variable is set after the fork, so that cells which differ in it share a host."""
+    return name in DEVICE_VARIABLES or name.startswith(OURS)
 
 
 def _is_foreign(name: str) -> bool:
     return name.startswith(FOREIGN) or name in FOREIGN_NAMES or name in DEVICE_VARIABLES
-
-
-def _waits(name: str) -> bool:
-    return name in DEVICE_VARIABLES or name.startswith(OURS)
 
 
 def _emulation(request: CellRequest) -> dict[str, str]:

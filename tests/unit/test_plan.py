@@ -8,7 +8,7 @@ import pytest
 from jobs.contract import EngineMode
 from orchestrator.cluster import Needs, Node
 from orchestrator.config import Hardware
-from orchestrator.plan import ANY_CPU, MEMORY_OF_HOST_GIB, make_plan, needs
+from orchestrator.plan import ANY_CPU, MEMORY_OF_HOST_GIB, host, make_plan, needs
 from tests.builders import a_cell, an_emulated_cell
 
 H200 = Hardware(vendor="nvidia", card="h200", arch="sm_90")
@@ -144,8 +144,14 @@ def test_as_many_hosts_work_side_by_side_as_there_are_cores() -> None:
 
 
 def test_another_environment_is_another_host() -> None:
-    one, other = an_emulated_cell(), an_emulated_cell("h100-emulated/llama/v2/v0_32_gpu")
+    one, other = an_emulated_cell(), an_emulated_cell("h100-emulated/llama/env/v0_32_gpu")
     again = an_emulated_cell("h100-emulated/other/auto/v0_32_gpu")
-    other = replace(other, backend=replace(other.backend, runner="V2"))
+    other = replace(other, backend=replace(other.backend, env={"VLLM_SOMETHING": "1"}))
 
     assert make_plan([one, other, again], [a_node(cpus=1)]).runnable == (one, again, other)
+
+
+def test_cells_that_differ_in_what_is_set_after_the_fork_share_a_host() -> None:
+    one, other = an_emulated_cell(), an_emulated_cell(runner="V2")
+
+    assert host(one) == host(other)

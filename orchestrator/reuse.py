@@ -17,7 +17,7 @@ from orchestrator.judge import Judgement, Verdict, judge, not_run
 from orchestrator.records import Record
 from orchestrator.run_directory import RUNS_READ, RunDirectory, newest_first
 
-NEVER = "never run"
+NEVER = "no verdict yet"
 LUCK = "failed in a way that another try may change"
 OLD = "an earlier version of vllm-matrix ran it"
 UNKNOWN = "its build is not at hand to be compared"

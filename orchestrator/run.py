@@ -72,9 +72,13 @@ def _answered(asked: Asked, config: Config) -> RunDirectory | None:
     """The finished run that holds all that could be found out now, if there is one."""
     seen = reuse.seen_before(Path(config.runs), asked.suite, asked.cells)
     reused = reuse.decide(asked.cells, seen, reuse.digests_at_hand(asked.cells, config.cluster))
-    name = reuse.settled(reused, seen)
-    run = RunDirectory(Path(config.runs, name)) if name else None
-    return run if run and run.asked().terms() == asked.terms() else None
+    if (name := reuse.settled(reused, seen)) is None:
+        return None
+    run = RunDirectory(Path(config.runs, name))
+    with contextlib.suppress(ClusterError):
+        if run.asked().terms() == asked.terms():
+            return run
+    return None
 
 
 def _run_cells(  # noqa: PLR0913  # a run is made of these

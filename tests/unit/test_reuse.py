@@ -129,7 +129,7 @@ def test_cells_that_are_new_to_the_suite_run_alone(runs: Runs) -> None:
     runs.run([*WORDS, "model=[llama,gemma3,mixtral]"])
 
     assert runs.cluster.submitted == ["cpu/mixtral/auto/v0_32"]
-    assert "1 cell runs: never run" in runs.said
+    assert "1 cell runs: no verdict yet" in runs.said
 
 
 @pytest.mark.parametrize("setting", ["deadline_s=999", "attempts=5", "model.llama.memory_gib=3"])
@@ -208,6 +208,17 @@ def test_a_cell_whose_record_is_damaged_runs_again(runs: Runs) -> None:
 
     assert second.path == first.path
     assert runs.cluster.submitted == [GEMMA]
+    assert {record.verdict for record in latest(second).values()} == {Verdict.PASSED}
+
+
+def test_a_run_whose_question_is_damaged_still_gives_its_verdicts(runs: Runs) -> None:
+    first = runs.run()
+    (first.path / "run.json").write_text("{")
+
+    second = runs.run()
+
+    assert second.path != first.path
+    assert runs.cluster.submitted == runs.cluster.provisioned == []
     assert {record.verdict for record in latest(second).values()} == {Verdict.PASSED}
 
 

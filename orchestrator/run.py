@@ -20,7 +20,7 @@ from orchestrator.checking import build_specs
 from orchestrator.cluster import Cluster
 from orchestrator.conf_files import AXES
 from orchestrator.config import ClusterChoice, Config
-from orchestrator.errors import STOPPING, ConfigError, NothingToRunError, StoppedError
+from orchestrator.errors import STOPPING, ClusterError, ConfigError, NothingToRunError, StoppedError
 from orchestrator.matrix import Matrix
 from orchestrator.plan import make_plan
 from orchestrator.progress import Progress

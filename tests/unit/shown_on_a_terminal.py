@@ -14,7 +14,7 @@ from orchestrator.progress import ConsoleProgress
 from tests.builders import a_record
 
 AT_ONCE = 3
-STEP_S = 0.03
+STEP_S = 0.01
 
 
 def main(root: Path, cells: int) -> None:

@@ -27,7 +27,7 @@ _ISSUED = (
 
 _KEY_BLOCK = (
     r"-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----"
-    r"[^-]{0,16384}(?:-----END [A-Z ]{0,20}PRIVATE KEY-----)?"
+    r"[^-\"']{0,16384}(?:-----END [A-Z ]{0,20}PRIVATE KEY-----)?"
 )
 
 _IN_URL = r"(://)[^\s/?#\"'<>]{1,512}(?=@)"

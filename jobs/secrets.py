@@ -7,10 +7,11 @@ text of a shape that only credentials have.
 
 import base64
 import builtins
+import functools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, quote_plus
@@ -74,13 +75,16 @@ class Redactor:
 
         Members of enumerations stay what they are: they are words of ours.
         """
+        return self._shown(value, name, functools.cache(self.text))
+
+    def _shown(self, value: Any, name: str, text: Callable[[str], str]) -> Any:
         match value:
             case Mapping():
-                return {key: self.value(inner, str(key)) for key, inner in value.items()}
+                return {key: self._shown(inner, str(key), text) for key, inner in value.items()}
             case list() | tuple():
-                return type(value)(self.value(inner, name) for inner in value)
+                return type(value)(self._shown(inner, name, text) for inner in value)
             case _ if type(value) is str:
-                return MASK if value and is_secret(name, self.names) else self.text(value)
+                return MASK if value and is_secret(name, self.names) else text(value)
             case _:
                 return value
 
@@ -124,7 +128,8 @@ def redactor(holders: Mapping[str, Any], more: Iterable[str] = ()) -> Redactor:
     return Redactor(forms=tuple(sorted(forms, key=lambda form: (-len(form), form))), names=names)
 
 
-def is_secret(name: str, more: Iterable[str] = ()) -> bool:
+@functools.cache
+def is_secret(name: str, more: tuple[str, ...] = ()) -> bool:
     """Whether the value of a variable, option or key of this name is nobody's business."""
     endings = tuple(ending.upper() for ending in more)
     if name.upper().endswith(endings):

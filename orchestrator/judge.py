@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, ClassVar
 
 from jobs.contract import STRICT, Attempt, ProvisionedBuild
+from orchestrator import causes, suspects
 from orchestrator.asking import asked
 from orchestrator.cells import Cell
 from orchestrator.classify import (
@@ -47,13 +47,13 @@ def not_run(reason: str) -> Judgement:
 
 
 def judge(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> Judgement:
-    category = _fault_of_build(build, attempt) or classify(attempt, cell.engine_mode)
+    category = _category(cell, build, attempt)
     outcome = _outcome(category)
     requests = became_of_requests(cell, attempt.report, category, build.vllm_version)
     unreal = {} if category or not attempt.report else objections(attempt.report, asked(cell))
     requests |= {name: _unseen(requests[name]) for name in unreal if name in requests}
     reasons = [
-        *_unmet(cell.expectation, attempt, outcome, category),
+        *_unmet(cell, attempt, outcome, category),
         *(objection.reason for objection in unreal.values()),
         *_broken(cell.expectation, requests),
     ]
@@ -68,24 +68,9 @@ def judge(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> Judgement:
     )
 
 
-_CARELESS = ("SyntaxError", "IndentationError", "NameError", "ImportError", "ModuleNotFoundError")
-
-
-def _fault_of_build(build: ProvisionedBuild, attempt: Attempt) -> str | None:
-    """A patched build counts only if its files are what was imported, and are sound Python."""
-    report = attempt.report
-    if report is None or report.vllm_path is None:
-        return None
-    if report.sources != build.sources:
-        return "build_mismatch"
-    if report.failure is not None and report.failure.root.type.endswith(_CARELESS):
-        root = report.failure.root
-        if any(
-            f"{file}:" in (root.where or "") or Path(file).name in root.message
-            for file in build.sources
-        ):
-            return "build_broken"
-    return None
+def _category(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> str | None:
+    category = classify(attempt, cell.engine_mode)
+    return suspects.fault(build, attempt, category) or category
 
 
 def _outcome(category: str | None) -> Outcome:
@@ -105,25 +90,28 @@ def _kind(requests: Mapping[FieldName, Request], unreal: Mapping[FieldName, Obje
     """Of a failure although the engine ran."""
     if any(request.verdict is RequestVerdict.DROPPED for request in requests.values()):
         return "silent_fallback"
+    if any(request.asked is None and not request.kept for request in requests.values()):
+        return "inheritance_broken"
     return next((objection.category for objection in unreal.values()), "expectation_unmet")
 
 
 def _unmet(
-    expected: Expectation, attempt: Attempt, outcome: Outcome, category: str | None
+    cell: Cell, attempt: Attempt, outcome: Outcome, category: str | None
 ) -> Iterator[str]:
+    expected = cell.expectation
     if category == EMULATION_LIMIT:
         # Whatever was expected, this is neither that nor its opposite.
-        yield f"the emulation can't do it: {one_line_cause(attempt)}"
+        yield f"the emulation can't do it: {causes.one_line(cell, attempt, category)}"
         return
     if outcome not in expected.outcome:
-        happened = _what_happened(attempt, category)
+        happened = _what_happened(cell, attempt, category)
         yield f"expected that it {_either(expected.outcome)}, but {happened}"
         return
     if category is None:
         return
     if expected.category is None and says_nothing_of_vllm(category):
         # Any failure may be expected, but this one is not the engine's.
-        yield f"{_what_happened(attempt, category)}: that is not a failure of vLLM"
+        yield f"{_what_happened(cell, attempt, category)}: that is not a failure of vLLM"
         return
     if expected.category not in {None, category}:
         yield f"expected the failure {expected.category}, but it is {category}"
@@ -148,21 +136,7 @@ def _either(outcomes: Iterable[Outcome]) -> str:
     return " or ".join(words[outcome] for outcome in outcomes)
 
 
-def _what_happened(attempt: Attempt, category: str | None) -> str:
+def _what_happened(cell: Cell, attempt: Attempt, category: str | None) -> str:
     if category is None:
         return "it ran"
-    cause = one_line_cause(attempt)
-    return f"{category} in {attempt.phase}" + (f": {cause}" if cause else "")
-
-
-def one_line_cause(attempt: Attempt, limit: int = 200) -> str:
-    """The root cause in one line, from the innermost exception or from how it ended."""
-    if attempt.exit.timed_out:
-        return f"still in {attempt.phase} after {attempt.seconds:.0f} s"
-    if attempt.report is not None and (failure := attempt.report.failure) is not None:
-        text = " ".join(failure.root.message.split()) or "no message"
-        return f"{failure.root.type.rsplit('.', 1)[-1]}: {text}"[:limit]
-    if attempt.exit.signal is not None:
-        return f"ended by signal {attempt.exit.signal}"
-    last_words = " ".join(attempt.log_tail.rsplit("\n", 1)[-1].split())
-    return f"exit code {attempt.exit.code}: {last_words}"[:limit] if attempt.exit.code else ""
+    return f"{category} in {attempt.phase}: {causes.one_line(cell, attempt, category)}"

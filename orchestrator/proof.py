@@ -168,7 +168,7 @@ def _not_seen(matrix: Matrix, cell: Cell) -> str | None:
     return None
 
 
-BROKEN_REQUEST = ("silent_fallback", "expectation_unmet")
+BROKEN_REQUEST = ("silent_fallback", "inheritance_broken", "expectation_unmet")
 """Failures of an engine that ran."""
 
 

@@ -1,6 +1,7 @@
 """A run on disk: where it lies, what it was asked, and whether an earlier one goes on."""
 
 import contextlib
+import dataclasses
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import filelock
 import pydantic
 
 from jobs.contract import STRICT
+from jobs.secrets import Redactor, redactor
 from orchestrator.cells import Cell
 from orchestrator.config import Gate, Proof
 from orchestrator.errors import ClusterError, ConfigError
@@ -45,6 +47,13 @@ class Asked:
         """By what the cells are judged."""
         expectations = {cell.id: cell.expectation for cell in self.cells}
         return expectations, self.gate, self.proof, self.evidence
+
+    def redactor(self) -> Redactor:
+        """Of the secrets that this process has, and those that engines are given."""
+        parts = {id(part): part for cell in self.cells for part in (cell.model, cell.backend)}
+        given = [dataclasses.asdict(part) for part in parts.values()]
+        names = dict.fromkeys(name for cell in self.cells for name in cell.secrets)
+        return redactor({"here": os.environ, "given": given}, names)
 
 
 ORDER = "order"
@@ -83,7 +92,9 @@ class RunDirectory:
             raise ClusterError(f"{self.path / name} can't be written: {error.strerror}") from error
 
     def note(self, asked: Asked) -> None:
-        self.write("run.json", json.dumps(_adapter.dump_python(asked, mode="json"), indent=1))
+        self.records.redactor = asked.redactor()
+        shown = self.records.redactor.value(_adapter.dump_python(asked, mode="json"))
+        self.write("run.json", json.dumps(shown, indent=1))
 
     def stand_last(self) -> None:
         """Be the newest of all runs in the folder."""

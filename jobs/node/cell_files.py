@@ -4,16 +4,20 @@ The files of one attempt of a cell: what the node writes, and reads of a probe's
 An engine can do anything to them: put a pipe, a folder or gigabytes in their place.
 """
 
+import dataclasses
 import json
 import os
 import stat
+from contextlib import suppress
 from dataclasses import dataclass
 from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import Phase, ProbeRequest, to_json
+from jobs.contract import Phase, ProbeRequest
+from jobs.secrets import Redactor
 
+WRITTEN = (".json", ".jsonl")
 LOG_TAIL_CHARS = 4000
 BYTES_PER_CHAR = 4
 LARGEST_REPORT = 64 * 2**20
@@ -40,14 +44,22 @@ class CellFiles:
     def log(self) -> Path:
         return self.folder / "probe.log"
 
-    def prepare(self, request: ProbeRequest) -> None:
+    def prepare(self, request: ProbeRequest, redactor: Redactor) -> None:
         """Another try may have been here, of which a lost node did not get to tell."""
         self.folder.mkdir(parents=True, exist_ok=True)
         for stale in self.folder.iterdir():
-            if stale.suffix in {".json", ".jsonl", ".log"}:
+            if stale.suffix in {*WRITTEN, ".log"}:
                 stale.unlink()
-        self.request.write_text(to_json(request))
+        shown = redactor.value(dataclasses.asdict(request))
+        self.request.write_text(json.dumps(shown, indent=1))
         self.log.touch()
+
+    def redact(self, redactor: Redactor) -> None:
+        """What the cell's processes left, which may hold anything."""
+        for file in self.folder.iterdir():
+            if file.suffix in WRITTEN:
+                with suppress(ValueError, IsADirectoryError):
+                    _redact(file, redactor)
 
     def read_report(self) -> dict[str, Any] | None:
         """As the probe wrote it: the orchestrator checks it. Raises ValueError if it is torn."""
@@ -77,6 +89,24 @@ def tail(path: Path) -> str:
             return log.read().decode(errors="replace")[-LOG_TAIL_CHARS:]
     except (FileNotFoundError, ValueError) as error:
         return f"the log can't be read: {error}"
+
+
+def _redact(file: Path, redactor: Redactor) -> None:
+    content = _read(file)
+    shown = _shown(content, redactor)
+    if shown != content:
+        temporary = file.with_name(f".{file.name}")
+        temporary.write_bytes(shown)
+        temporary.replace(file)
+
+
+def _shown(content: bytes, redactor: Redactor) -> bytes:
+    try:
+        found = json.loads(content)
+        shown = redactor.value(found)
+    except (ValueError, RecursionError):  # several lines, or something else altogether
+        return redactor.bytes(content)
+    return content if shown == found else json.dumps(shown, indent=1).encode()
 
 
 def _read(path: Path) -> bytes:

@@ -15,6 +15,7 @@ from pathlib import Path
 import jobs
 from jobs import processes
 from jobs.contract import EMULATION_VARIABLE, CellRequest, Emulation, PackageSet
+from jobs.node import runtime_folder
 from jobs.node.errors import NodeError
 from jobs.quiet import NO_USAGE_REPORTS
 
@@ -23,6 +24,9 @@ DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE
 
 OURS = "MATRIX_"
 """Variables of this project are read by its own code, after the fork."""
+
+OF_ENGINES = ("VLLM_PORT", "VLLM_USE_V2_MODEL_RUNNER")
+"""vLLM reads them when it makes an engine, and not while it is imported."""
 
 FOREIGN = ("RAY_", "HYDRA_", "PYTHON", "VLLM_", "PYTEST_")
 FOREIGN_NAMES = ("OLDPWD", "PWD", "SHLVL", "TMPDIR", "TRITON_INTERPRET", "VIRTUAL_ENV", "_")
@@ -47,7 +51,7 @@ def of_host(request: CellRequest) -> dict[str, str]:
     return {
         **kept,
         **DEFAULTS,
-        **_caches(request),
+        **_caches(_imports_folder(request)),
         **asked,
         **NO_USAGE_REPORTS,
         **_emulation(request),
@@ -56,16 +60,17 @@ def of_host(request: CellRequest) -> dict[str, str]:
     }
 
 
-def of_cell(request: CellRequest, temporary: Path) -> dict[str, str | None]:
+def of_cell(request: CellRequest, temporary: Path, port: int) -> dict[str, str | None]:
     """What to set, or with None to unset, after the fork."""
     devices = {name: os.environ.get(name) for name in DEVICE_VARIABLES}
-    asked = {name: value for name, value in request.env.items() if waits(name)}
-    return {**devices, "TMPDIR": str(temporary), **asked}
+    caches = _caches(temporary)
+    asked = {name: value for name, value in request.env.items() if waits(name) or name in caches}
+    return {**devices, **caches, "TMPDIR": str(temporary), "VLLM_PORT": str(port), **asked}
 
 
 def waits(name: str) -> bool:
     """Whether a variable is set after the fork, so that cells which differ in it share a host."""
-    return name in DEVICE_VARIABLES or name.startswith(OURS)
+    return name in (*DEVICE_VARIABLES, *OF_ENGINES) or name.startswith(OURS)
 
 
 def _is_foreign(name: str) -> bool:
@@ -87,15 +92,19 @@ def _emulation(request: CellRequest) -> dict[str, str]:
     return {EMULATION_VARIABLE: json.dumps(dataclasses.asdict(emulation))}
 
 
-def _caches(request: CellRequest) -> dict[str, str]:
-    """A build must not find what another one compiled."""
-    root = Path(request.cache, "engines", request.build.digest)
+def _caches(root: Path) -> dict[str, str]:
+    """No cell must find what another one compiled."""
     return {
         "VLLM_CACHE_ROOT": str(root / "vllm"),
         "TORCHINDUCTOR_CACHE_DIR": str(root / "inductor"),
         "TRITON_CACHE_DIR": str(root / "triton"),
         "FLASHINFER_WORKSPACE_BASE": str(root / "flashinfer"),
     }
+
+
+def _imports_folder(request: CellRequest) -> Path:
+    """For what packages write when they are imported. It goes with the raylet."""
+    return runtime_folder.current() / request.build.digest[:16]
 
 
 def _import_path(request: CellRequest) -> list[str]:

@@ -1,5 +1,20 @@
-"""What can go wrong on a node and says nothing about a build."""
+"""What can go wrong on a node, beside what a probe reports."""
+
+from jobs.contract import Exit
 
 
 class NodeError(Exception):
     """This node can't run the cell: no space, no interpreter, no permission."""
+
+
+class HostBootError(Exception):
+    """The build's Python did not get as far as to be a host: a finding about the build."""
+
+    def __init__(self, how: Exit, log: str) -> None:
+        self.exit = how
+        self.log = log
+        super().__init__(f"the host did not start: {how}\n{log}")
+
+
+class HostLostError(Exception):
+    """The host, or the keeper of the cell, went away while it was needed."""

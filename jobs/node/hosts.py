@@ -5,84 +5,38 @@ A warm host is shared by all that want the same build in the same environment be
 same raylet, and goes when that does. A cold one is for one cell, and goes with it.
 """
 
-import contextlib
 import fcntl
 import hashlib
 import json
 import os
 import select
-import signal
 import socket
-import struct
 import subprocess
 import time
 import uuid
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from jobs import processes
-from jobs.contract import CellRequest, Exit, Isolation, Timeout
-from jobs.node import environment, runtime_folder
-from jobs.node.cell_files import tail
-from jobs.node.errors import NodeError
+from jobs.contract import CellRequest, Exit, Isolation, Phase
+from jobs.node import environment, host_sockets, runtime_folder
+from jobs.node.errors import HostLostError, NodeError
+from jobs.node.host_boot import POLL_S, Host, boot, exit_of
 
 BOOT_S = 300.0
-ANSWER_S = 60.0
-"""A host answers at once; one that takes this long hangs, and is replaced."""
+"""Unless the request has a deadline for imports."""
 
-IDLE_S = 20.0
-SLICE_S = 0.5
-POLL_S = 0.02
-PACKET = 65536
-
-
-class HostBootError(Exception):
-    """The build's Python did not get as far as to be a host: a finding about the build."""
-
-    def __init__(self, how: Exit, log: str) -> None:
-        self.exit = how
-        self.log = log
-        super().__init__(f"the host did not start: {how}\n{log}")
-
-
-class HostLostError(Exception):
-    """The host went away while it was needed."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class _Host:
-    python: str
-    env: dict[str, str]
-    watched: processes.Process
-    folder: Path
-    name: str
-
-    @property
-    def socket(self) -> Path:
-        return self.folder / f"{self.name}.sock"
-
-    @property
-    def log(self) -> Path:
-        return self.folder / f"{self.name}.log"
-
-    def command(self) -> list[str]:
-        return [
-            self.python,
-            "-m",
-            "jobs.probe.host",
-            str(self.socket),
-            f"--watched={self.watched.pid}",
-            f"--watched-started={self.watched.started}",
-            f"--idle-s={IDLE_S}",
-        ]
+END_S = 5.0
+"""For a host to end that nobody needs any more."""
 
 
 @contextmanager
 def connection(request: CellRequest) -> Iterator[socket.socket]:
-    """To a host of the request's build, ready for one order."""
+    """To a host of the request's build, ready for one order. Raises HostBootError."""
     host = _host(request)
     if request.isolation is Isolation.WARM:
         with _shared(host) as shared:
@@ -95,14 +49,13 @@ def connection(request: CellRequest) -> Iterator[socket.socket]:
 
 def fork(host: socket.socket, order: Mapping[str, Any], log: int) -> processes.Tree:
     """
-    Have the host fork a cell that writes its output to *log*.
+    Have the host fork a cell that writes its output to *log*. Raises HostLostError.
 
     It ends when the connection is closed.
     """
-    host.settimeout(ANSWER_S)
     try:
         socket.send_fds(host, [json.dumps(order).encode()], [log])
-        answer = _receive(host)
+        answer = host_sockets.answer(host)
     except OSError as error:
         raise HostLostError from error
     if "error" in answer:
@@ -116,9 +69,8 @@ def fork(host: socket.socket, order: Mapping[str, Any], log: int) -> processes.T
 
 def ended(host: socket.socket) -> Exit | None:
     """How the forked cell ended; None while it has not. Raises HostLostError."""
-    host.setblocking(False)
     try:
-        return _exit(os.waitstatus_to_exitcode(_receive(host)["status"]))
+        return exit_of(os.waitstatus_to_exitcode(host_sockets.receive(host)["status"]))
     except BlockingIOError:
         return None
     except OSError as error:
@@ -130,133 +82,75 @@ def wait(host: socket.socket, timeout_s: float) -> Exit:
     until = time.monotonic() + timeout_s
     while (left_s := until - time.monotonic()) > 0:
         # In slices: Ray cancels a task with a note to Python, which wakes no system call.
-        select.select([host], [], [], min(left_s, SLICE_S))
+        select.select([host], [], [], min(left_s, 0.5))
         if how := ended(host):
             return how
     raise TimeoutError
 
 
-def _host(request: CellRequest) -> _Host:
+def _host(request: CellRequest) -> Host:
     env = environment.of_host(request)
     identity = [request.build.digest, request.build.python, env]
     digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
-    return _Host(
+    return Host(
         python=request.build.python,
         env=env,
         watched=runtime_folder.owner(),
         folder=runtime_folder.current(),
         name=digest[:16],
+        boot_s=request.deadlines.phases_s.get(Phase.IMPORT, BOOT_S),
     )
 
 
-def _shared(host: _Host) -> socket.socket:
-    if found := _connect(host.socket):
+def _shared(host: Host) -> socket.socket:
+    if found := host_sockets.connect(host.socket):
         return found
-    with _lock(host.folder / f"{host.name}.lock"):
+    with _lock(host.folder / f"{host.name}.lock", host.boot_s):
         # Another caller may have started it while this one waited.
-        if found := _connect(host.socket):
+        if found := host_sockets.connect(host.socket):
             return found
-        started, fresh = _boot(host, "--shared")
+        started, fresh = boot(host, "--shared")
         started.wait()
         return fresh
 
 
 @contextmanager
-def _private(host: _Host) -> Iterator[socket.socket]:
+def _private(host: Host) -> Iterator[socket.socket]:
     try:
-        started, fresh = _boot(host)
+        started, fresh = boot(host)
         try:
             with fresh:
                 yield fresh
         finally:
-            started.kill()
-            started.wait()
+            _await_end(started)
     finally:
         host.socket.unlink(missing_ok=True)
         host.log.unlink(missing_ok=True)
 
 
+def _await_end(started: subprocess.Popen[bytes]) -> None:
+    """Of a host that ends when it is hung up on."""
+    try:
+        with suppress(subprocess.TimeoutExpired):
+            started.wait(END_S)
+    finally:
+        started.kill()
+        started.wait()
+
+
 @contextmanager
-def _lock(path: Path) -> Iterator[None]:
+def _lock(path: Path, wait_s: float) -> Iterator[None]:
+    """Whoever holds it for longer than a host needs to start was stopped: go on without it."""
+    until = time.monotonic() + wait_s
     with path.open("w") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        while not _is_locked(file) and time.monotonic() < until:
+            time.sleep(POLL_S)
         yield
 
 
-def _boot(host: _Host, *options: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
-    started = _start(host, options)
+def _is_locked(file: TextIOWrapper) -> bool:
     try:
-        return started, _await_boot(started, host)
-    except BaseException:
-        if started.poll() is None:  # until it is, nobody else can have its id
-            os.killpg(started.pid, signal.SIGKILL)
-            started.wait()
-        raise
-
-
-def _start(host: _Host, options: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    try:
-        with host.log.open("wb") as log:
-            return subprocess.Popen(
-                [*host.command(), *options],
-                env=host.env,
-                cwd=host.folder,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-    except OSError as error:
-        raise NodeError(f"{host.python} can't be started: {error}") from error
-
-
-def _await_boot(started: subprocess.Popen[bytes], host: _Host) -> socket.socket:
-    until = time.monotonic() + BOOT_S
-    while time.monotonic() < until:
-        code = started.poll()
-        if fresh := _connect(host.socket):
-            return fresh
-        if code is not None:
-            raise HostBootError(_exit(code) if code else Exit(host_lost=True), tail(host.log))
-        time.sleep(POLL_S)
-    raise HostBootError(Exit(signal=signal.SIGKILL, timed_out=Timeout.PHASE), tail(host.log))
-
-
-def _connect(path: Path) -> socket.socket | None:
-    """A connection on which the host has said that it is there."""
-    with contextlib.ExitStack() as undo:
-        host = undo.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
-        host.settimeout(ANSWER_S)
-        try:
-            host.connect(str(path))
-            _receive(host)
-        except TimeoutError:
-            _kill_peer(host)
-            return None
-        except OSError:
-            return None
-        undo.pop_all()
-        return host
-
-
-def _kill_peer(host: socket.socket) -> None:
-    size = struct.calcsize("3i")
-    pid, _, _ = struct.unpack("3i", host.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size))
-    if pid > 0:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _receive(host: socket.socket) -> dict[str, Any]:
-    packet = host.recv(PACKET)
-    if not packet:
-        raise ConnectionResetError("the host closed the connection")
-    answer: dict[str, Any] = json.loads(packet)
-    return answer
-
-
-def _exit(code: int) -> Exit:
-    """Of a code as subprocess has it, or as a shell has it of a process that a signal ended."""
-    if code < 0:
-        return Exit(signal=-code)
-    return Exit(signal=code - 128) if code > 128 else Exit(code=code)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,6 +1,7 @@
-"""Have a probe forked, wait for it until its deadline, and leave no process of it behind."""
+"""Have a probe forked, watch it to its end, and leave nothing of it behind."""
 
 import dataclasses
+import signal
 import socket
 import tempfile
 import time
@@ -10,13 +11,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs import processes
-from jobs.contract import CellRequest, Exit, Isolation, Phase, Timeout
-from jobs.node import environment, hosts, runtime_folder
+from jobs import processes, shared_memory
+from jobs.contract import CellRequest, Exit, Isolation, Phase, to_json
+from jobs.node import device_memory, environment, hosts, ports, runtime_folder, stacks, watching
 from jobs.node.cell_files import CellFiles
+from jobs.node.cell_log import CellLog
+from jobs.node.errors import HostBootError
+from jobs.node.footprint import Footprint
+from jobs.node.kernel_log import KernelLog
+from jobs.secrets import Redactor
 
-LAST_WORD_S = 5.0
-"""For a host to say how a cell ended that was just killed."""
+OUT_OF_TIME = (
+    processes.Step(signal=signal.SIGTERM, wait_s=3.0),
+    processes.Step(signal=signal.SIGKILL, wait_s=10.0),
+)
+"""For a cell whose stacks are in its log already."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,26 +33,53 @@ class Outcome:
     exit: Exit
     seconds: float
     phase: Phase
+    waiting: tuple[str, ...] = ()
+    memory_mib: int | None = None
     killed: int = 0
     notes: tuple[str, ...] = ()
 
 
-def probe(request: CellRequest, files: CellFiles) -> Outcome:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Cell:
+    """One that runs, and how to look at it."""
+
+    host: socket.socket
+    request: CellRequest
+    files: CellFiles
+    log: CellLog
+    kernel: KernelLog
+
+
+def probe(request: CellRequest, files: CellFiles, redactor: Redactor) -> Outcome:
     began = time.monotonic()
     try:
-        with hosts.connection(request) as host, _temporary_folder() as temporary:
+        with hosts.connection(request) as host, CellLog(files.log, redactor) as log:
             if request.isolation is Isolation.WARM:
                 # The start of a host that others use too is not this cell's time.
                 began = time.monotonic()
-            return _forked(host, request, files, temporary, began=began)
-    except hosts.HostBootError as error:
-        files.log.write_text(error.log)
+            with KernelLog() as kernel:
+                cell = _Cell(host=host, request=request, files=files, log=log, kernel=kernel)
+                return _cleaned_up(cell, began)
+    except HostBootError as error:
+        files.log.write_text(redactor.text(error.log))
         return Outcome(
             exit=error.exit,
             seconds=time.monotonic() - began,
             phase=Phase.IMPORT,
             notes=("the build's interpreter ended before a probe could be forked from it",),
         )
+
+
+def _cleaned_up(cell: _Cell, began: float) -> Outcome:
+    """Nothing of the cell is left in files, in shared memory or on a device."""
+    shared_before, devices_before = shared_memory.present(), device_memory.used()
+    try:
+        with _temporary_folder() as temporary, ports.held() as port:
+            outcome = _forked(cell, temporary, port, began)
+    finally:
+        shared_memory.sweep(shared_before)
+    held = device_memory.still_held(devices_before)
+    return dataclasses.replace(outcome, notes=(*outcome.notes, *held))
 
 
 @contextmanager
@@ -55,61 +91,67 @@ def _temporary_folder() -> Iterator[Path]:
         yield Path(folder)
 
 
-def _forked(
-    host: socket.socket, request: CellRequest, files: CellFiles, temporary: Path, *, began: float
-) -> Outcome:
+def _forked(cell: _Cell, temporary: Path, port: int, began: float) -> Outcome:
     token = uuid.uuid4().hex
     tree = processes.Tree(token=token)
     try:
-        with files.log.open("ab") as log:
-            tree = hosts.fork(host, _order(request, files, temporary, token), log.fileno())
-        how, steps = _wait(host, request.deadlines.attempt_s)
-        seconds = time.monotonic() - began
-        ended = processes.end_all(tree, steps)
+        tree = hosts.fork(cell.host, _order(cell, temporary, port, token), cell.log.sink)
+        return _watched(cell, tree, began)
     # Whoever interrupts a node must not be left with a probe.
     except BaseException:
         processes.end_all(tree, processes.AT_ONCE)
         raise
-    return Outcome(
-        exit=_last_word(host, how) if how.timed_out else how,
-        seconds=seconds,
-        phase=files.read_phase(),
-        killed=len(ended.signalled - {tree.leader}),
-        notes=_notes(ended),
-    )
 
 
 def _order(
-    request: CellRequest, files: CellFiles, temporary: Path, token: str
+    cell: _Cell, temporary: Path, port: int, token: str
 ) -> dict[str, str | dict[str, str | None]]:
+    # Not the one in the cell's folder, which others may read and which holds no secrets.
+    request = temporary / cell.files.request.name
+    request.write_text(to_json(cell.request.probe))
     return {
-        "request": str(files.request),
-        "report": str(files.report),
-        "folder": str(files.folder),
+        "request": str(request),
+        "report": str(cell.files.report),
+        "folder": str(cell.files.folder),
         "token": token,
-        "env": environment.of_cell(request, temporary),
+        "env": environment.of_cell(cell.request, temporary, port),
     }
 
 
-def _wait(host: socket.socket, deadline_s: float) -> tuple[Exit, Sequence[processes.Step]]:
-    """How the probe ended, if it did, and what then is to be done to its processes."""
-    try:
-        return hosts.wait(host, deadline_s), processes.LEFT_BEHIND
-    except TimeoutError:
-        return Exit(timed_out=Timeout.ATTEMPT), processes.HUNG
-    except hosts.HostLostError:
-        return Exit(host_lost=True), processes.AT_ONCE
+def _watched(cell: _Cell, tree: processes.Tree, began: float) -> Outcome:
+    footprint = Footprint(tree)
+    how = watching.until_end(cell.host, cell.request.deadlines, cell.files, cell.log, footprint)
+    seconds, phase = time.monotonic() - began, cell.files.read_phase()
+    waiting = stacks.dump(tree, cell.log) if how.timed_out else ()
+    ended = processes.end_all(tree, _steps(how), cell.log.take_for)
+    if how.timed_out:
+        how = watching.last_word(cell.host, cell.log, how)
+    cell.log.finish()
+    pids = {process.pid for process in footprint.seen}
+    shortage = cell.kernel.out_of_memory(pids, was_killed=_was_killed(how))
+    return Outcome(
+        exit=dataclasses.replace(how, out_of_memory=shortage is not None),
+        seconds=seconds,
+        phase=phase,
+        waiting=waiting,
+        memory_mib=footprint.most_mib,
+        killed=len(ended.signalled - {tree.leader}),
+        notes=(*_left(ended), *([shortage] if shortage else [])),
+    )
 
 
-def _last_word(host: socket.socket, how: Exit) -> Exit:
-    """How a probe took its end."""
-    try:
-        return dataclasses.replace(hosts.wait(host, LAST_WORD_S), timed_out=how.timed_out)
-    except (TimeoutError, hosts.HostLostError):
-        return dataclasses.replace(how, host_lost=True)
+def _steps(how: Exit) -> Sequence[processes.Step]:
+    if how.timed_out:
+        return OUT_OF_TIME
+    return processes.AT_ONCE if how.host_lost else processes.LEFT_BEHIND
 
 
-def _notes(ended: processes.Ended) -> tuple[str, ...]:
+def _was_killed(how: Exit) -> bool:
+    """By somebody else."""
+    return how.signal == signal.SIGKILL and not how.timed_out
+
+
+def _left(ended: processes.Ended) -> tuple[str, ...]:
     if not ended.left:
         return ()
     pids = ", ".join(str(process.pid) for process in sorted(ended.left, key=lambda p: p.pid))

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from jobs.contract import Attempt, CellRequest, Exit, Placement
-from jobs.node import cell_files
+from jobs.node import cell_files, environment
 from jobs.node.cell_files import CellFiles
 from jobs.node.errors import NodeError
 from jobs.node.probing import Outcome, probe
+from jobs.secrets import Redactor, redactor
 
 
 def run_cell(request: CellRequest, placement: Placement) -> str:
@@ -21,15 +22,26 @@ def run_cell(request: CellRequest, placement: Placement) -> str:
     """
     files = CellFiles(folder=Path(request.workdir).absolute())
     try:
-        files.prepare(request.probe)
-        outcome = probe(request, files)
+        hidden = _hidden(request)
+        files.prepare(request.probe, hidden)
+        outcome = probe(request, files, hidden)
+        files.redact(hidden)
         return _attempt(request, placement, files, outcome)
     except OSError as error:
-        raise NodeError(f"{type(error).__name__}: {error}") from error
+        raise NodeError(_told(error)) from error
+
+
+def _hidden(request: CellRequest) -> Redactor:
+    holders = {
+        "environment": environment.of_host(request),
+        "asked": request.env,
+        "arguments": request.probe.engine_args,
+    }
+    return redactor(holders, request.secrets)
 
 
 def _attempt(request: CellRequest, placement: Placement, files: CellFiles, outcome: Outcome) -> str:
-    report, notes = _report(files)
+    report, notes = _report(files, request)
     attempt = Attempt(
         cell_id=request.probe.cell_id,
         number=request.probe.attempt,
@@ -42,26 +54,45 @@ def _attempt(request: CellRequest, placement: Placement, files: CellFiles, outco
         log_tail=""
         if _is_fine(outcome, report)
         else "\n".join([cell_files.tail(files.log), *outcome.notes, *notes]).strip(),
+        waiting=outcome.waiting,
+        memory_mib=outcome.memory_mib,
         processes_killed=outcome.killed,
     )
     # The orchestrator rebuilds the report, and checks it; a node passes it on as it is.
     return json.dumps(dataclasses.asdict(attempt) | {"report": report}, indent=1)
 
 
-def _report(files: CellFiles) -> tuple[dict[str, Any] | None, list[str]]:
+def _report(files: CellFiles, request: CellRequest) -> tuple[dict[str, Any] | None, list[str]]:
     try:
         report = files.read_report()
+        if report is not None:
+            _check_whose(report, request)
     except ValueError as error:
-        report, notes = None, [f"{files.report.name} is not a report: {error}"]
-    else:
-        notes = []
+        return None, [f"{files.report.name} is not a report: {error}"]
     if report is None and _is_full(files.folder):
-        raise NodeError(f"no space is left for what probes write to {files.folder}")
-    return report, notes
+        raise NodeError(f"{files.folder}: no space is left for what probes write")
+    return report, []
+
+
+def _check_whose(report: dict[str, Any], request: CellRequest) -> None:
+    """Engines run code of others, which may write anywhere."""
+    probe = request.probe
+    expected = {
+        "cell_id": probe.cell_id,
+        "attempt": probe.attempt,
+        "contract_version": probe.contract_version,
+    }
+    for name, value in expected.items():
+        if report.get(name) != value:
+            raise ValueError(f"its {name} is {report.get(name)!r} instead of {value!r}")
 
 
 def _is_full(folder: Path) -> bool:
     return os.statvfs(folder).f_bavail == 0
+
+
+def _told(error: OSError) -> str:
+    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
 def _is_fine(outcome: Outcome, report: dict[str, Any] | None) -> bool:

@@ -17,11 +17,11 @@ from jobs.contract import (
     Rejection,
     Selection,
 )
-from orchestrator import asking
+from orchestrator import asking, causes
 from orchestrator.cells import Cell
 from orchestrator.classify import taxonomy
 from orchestrator.config import FieldName, RequestVerdict
-from orchestrator.judge import Verdict, one_line_cause
+from orchestrator.judge import Verdict
 from orchestrator.matrix import Matrix
 from orchestrator.proof import Arm
 from orchestrator.records import Record
@@ -75,6 +75,9 @@ class FailureRow:
 
     next: str
     """What to do about it."""
+
+    excerpt: tuple[str, ...] = ()
+    """Where it waited (the innermost frame first), where it was raised, or a part of the log."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,10 +155,10 @@ def row(matrix: Matrix, cell: Cell, *, waived: bool, arm: Arm | None) -> CellRow
         requests=_requests(record),
         build=_build(cell, record),
     )
-    return asked_and_concluded if record is None else _with_attempt(asked_and_concluded, record)
+    return asked_and_concluded if record is None else _with_attempt(asked_and_concluded, cell, record)
 
 
-def _with_attempt(row: CellRow, record: Record) -> CellRow:
+def _with_attempt(row: CellRow, cell: Cell, record: Record) -> CellRow:
     """What the node and the probe saw, where there was an attempt."""
     attempt = record.attempt
     if attempt is None:
@@ -164,7 +167,7 @@ def _with_attempt(row: CellRow, record: Record) -> CellRow:
         row,
         seconds=round(attempt.seconds, 3),
         attempts=len(record.earlier) + 1,
-        failure=_failure(record),
+        failure=_failure(cell, record),
         kept_from=record.kept_from,
         log=_inside(attempt) if record.kept_from is None else attempt.log,
     )
@@ -234,7 +237,7 @@ def _origin(build: BuildSpec) -> str:
     return f"wheel {build.wheel}" if build.wheel else f"interpreter {build.interpreter}"
 
 
-def _failure(record: Record) -> FailureRow | None:
+def _failure(cell: Cell, record: Record) -> FailureRow | None:
     attempt, category = record.attempt, record.judgement.category
     if attempt is None or category is None:
         return None
@@ -244,6 +247,9 @@ def _failure(record: Record) -> FailureRow | None:
         category=category,
         owner=kind.owner,
         phase=None if ran else attempt.phase,
-        cause="; ".join(record.judgement.reasons) if ran else one_line_cause(attempt),
+        cause="; ".join(record.judgement.reasons)
+        if ran
+        else causes.one_line(cell, attempt, category),
         next=kind.next,
+        excerpt=() if ran else causes.excerpt(attempt),
     )

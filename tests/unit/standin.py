@@ -48,7 +48,8 @@ def parent(pid):
 def run(request_file, report_file):
     request = json.loads(request_file.read_text())
     def report(**seen):
-        report_file.write_text(json.dumps({"failure": None} | seen))
+        whose = {name: request[name] for name in ("cell_id", "attempt", "contract_version")}
+        report_file.write_text(json.dumps(whose | {"failure": None} | seen))
     keeper = os.getppid()
     given = {"report": report, "folder": report_file.parent}
     given |= {"keeper": keeper, "host": parent(keeper)}

@@ -10,7 +10,7 @@ import pytest
 from jobs.contract import Isolation
 from jobs.node import hosts
 from jobs.node.errors import NodeError
-from tests.unit.standin import PLACEMENT, a_request, eventually, run, runs, started_for
+from tests.unit.standin import PLACEMENT, a_request, run, runs, started_for
 
 ISOLATIONS = pytest.mark.parametrize("isolation", list(Isolation))
 
@@ -218,7 +218,7 @@ def test_a_build_that_hangs_while_it_is_imported_is_ended(
 
     assert attempt["exit"]["timed_out"]
     assert attempt["phase"] == "import"
-    assert eventually(lambda: started_for(tmp_path) == [])
+    assert started_for(tmp_path) == []
 
 
 def test_a_missing_interpreter_is_the_nodes_fault(tmp_path: Path) -> None:
@@ -295,7 +295,7 @@ def test_cold_isolation_leaves_nothing(tmp_path: Path) -> None:
     attempt = run(a_request(tmp_path, "report()", isolation=Isolation.COLD))
 
     assert attempt["exit"]["code"] == 0
-    assert eventually(lambda: started_for(tmp_path) == [])
+    assert started_for(tmp_path) == []
     assert _children() == before
 
 

@@ -52,9 +52,9 @@ def test_names_that_do_not(name: str) -> None:
 
 
 def test_further_names_may_be_endings() -> None:
-    assert is_secret("MY_CORP_LICENCE", ["_LICENCE"])
-    assert is_secret("my_corp_licence", ["MY_CORP_LICENCE"])
-    assert not is_secret("MY_CORP_LICENCE_SERVER", ["_LICENCE"])
+    assert is_secret("MY_CORP_LICENCE", ("_LICENCE",))
+    assert is_secret("my_corp_licence", ("MY_CORP_LICENCE",))
+    assert not is_secret("MY_CORP_LICENCE_SERVER", ("_LICENCE",))
 
 
 @pytest.mark.parametrize(

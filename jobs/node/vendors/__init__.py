@@ -16,6 +16,10 @@ class Vendor(Protocol):
         """(product name, arch, memory in GiB) of each device; none without a driver."""
         ...
 
+    def used_mib(self) -> dict[str, int]:
+        """Memory in use on each device that this environment shows; none if it can't be read."""
+        ...
+
 
 VENDORS: dict[str, Vendor] = {"nvidia": nvidia, "amd": amd}
 

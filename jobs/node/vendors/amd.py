@@ -1,5 +1,10 @@
 """AMD devices, through the amdsmi that came with the node's ROCm: it must match the driver."""
 
+import os
+from pathlib import Path
+
+DRIVERS_FILES = Path("/sys/class/drm")
+
 
 def devices() -> list[tuple[str, str, float]]:
     try:
@@ -14,6 +19,17 @@ def devices() -> list[tuple[str, str, float]]:
         return [_device(handle) for handle in amdsmi.amdsmi_get_processor_handles()]
     finally:
         amdsmi.amdsmi_shut_down()
+
+
+def used_mib() -> dict[str, int]:
+    """From the driver's own files, which need no library, in the order of the bus."""
+    files = {file.resolve() for file in DRIVERS_FILES.glob("card*/device/mem_info_vram_used")}
+    shown = os.environ.get("ROCR_VISIBLE_DEVICES") or os.environ.get("HIP_VISIBLE_DEVICES")
+    return {
+        str(index): int(file.read_text()) >> 20
+        for index, file in enumerate(sorted(files))
+        if shown is None or str(index) in shown.split(",")
+    }
 
 
 def _device(handle: object) -> tuple[str, str, float]:

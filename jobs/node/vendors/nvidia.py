@@ -1,5 +1,7 @@
 """NVIDIA devices, through NVML."""
 
+import os
+
 
 def devices() -> list[tuple[str, str, float]]:
     try:
@@ -15,6 +17,36 @@ def devices() -> list[tuple[str, str, float]]:
         return [_device(handle) for handle in handles]
     finally:
         pynvml.nvmlShutdown()
+
+
+def used_mib() -> dict[str, int]:
+    try:
+        import pynvml
+    except ImportError:
+        return {}
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError:
+        return {}
+    try:
+        return {name: _used_mib(name) for name in _visible(pynvml.nvmlDeviceGetCount())}
+    except pynvml.NVMLError:
+        return {}
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def _visible(count: int) -> list[str]:
+    shown = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return [str(index) for index in range(count)] if shown is None else shown.split(",")
+
+
+def _used_mib(name: str) -> int:
+    import pynvml
+
+    by_name = pynvml.nvmlDeviceGetHandleByUUID
+    handle = pynvml.nvmlDeviceGetHandleByIndex(int(name)) if name.isdigit() else by_name(name)
+    return int(pynvml.nvmlDeviceGetMemoryInfo(handle).used) >> 20
 
 
 def _device(handle: object) -> tuple[str, str, float]:

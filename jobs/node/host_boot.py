@@ -1,0 +1,99 @@
+"""The start of a host, until it answers or its time is up."""
+
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from jobs import processes
+from jobs.contract import Exit, Timeout
+from jobs.node import host_sockets
+from jobs.node.cell_files import tail
+from jobs.node.errors import HostBootError, NodeError
+
+IDLE_S = 20.0
+POLL_S = 0.02
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Host:
+    """One that may be there already."""
+
+    python: str
+    env: dict[str, str]
+    watched: processes.Process
+    folder: Path
+    name: str
+    boot_s: float
+
+    @property
+    def socket(self) -> Path:
+        return self.folder / f"{self.name}.sock"
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"{self.name}.log"
+
+    def command(self) -> list[str]:
+        return [
+            self.python,
+            "-m",
+            "jobs.probe.host",
+            str(self.socket),
+            f"--watched={self.watched.pid}",
+            f"--watched-started={self.watched.started}",
+            f"--idle-s={IDLE_S}",
+        ]
+
+
+def boot(host: Host, *options: str) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    """Raises HostBootError, and leaves nothing then."""
+    started = _start(host, options)
+    session = processes.Tree(leader=processes.identify(started.pid))
+    try:
+        return started, _await(started, host)
+    except TimeoutError:
+        processes.end_all(session, processes.HUNG)
+        started.wait()
+        raise HostBootError(Exit(timed_out=Timeout.PHASE), tail(host.log)) from None
+    except BaseException:
+        processes.end_all(session, processes.AT_ONCE)
+        started.wait()
+        raise
+
+
+def _start(host: Host, options: tuple[str, ...]) -> subprocess.Popen[bytes]:
+    try:
+        with host.log.open("wb") as log:
+            return subprocess.Popen(
+                [*host.command(), *options],
+                env=host.env,
+                cwd=host.folder,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise NodeError(f"{host.python} can't be started: {error}") from error
+
+
+def _await(started: subprocess.Popen[bytes], host: Host) -> socket.socket:
+    until = time.monotonic() + host.boot_s
+    while time.monotonic() < until:
+        code = started.poll()
+        if fresh := host_sockets.connect(host.socket):
+            return fresh
+        if code is not None:
+            how = exit_of(code) if code else Exit(host_lost=True)
+            raise HostBootError(how, tail(host.log))
+        time.sleep(POLL_S)
+    raise TimeoutError
+
+
+def exit_of(code: int) -> Exit:
+    """Of a code as subprocess has it, or as a shell has it of a process that a signal ended."""
+    if code < 0:
+        return Exit(signal=-code)
+    return Exit(signal=code - 128) if code > 128 else Exit(code=code)

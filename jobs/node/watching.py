@@ -1,0 +1,72 @@
+"""Wait for the end of a cell, with an eye on its output, phase, deadlines and memory."""
+
+import dataclasses
+import select
+import socket
+import time
+
+from jobs.contract import Deadlines, Exit
+from jobs.node import hosts
+from jobs.node.cell_files import CellFiles
+from jobs.node.cell_log import CellLog
+from jobs.node.deadlines import Watch
+from jobs.node.errors import HostLostError
+from jobs.node.footprint import Footprint
+
+SLICE_S = 0.5
+"""Of waiting: Ray cancels a task with a note to Python, which wakes no system call."""
+
+LOOK_S = 0.05
+"""Between two looks at files, however much comes through the pipe."""
+
+LAST_WORD_S = 5.0
+"""For a host to say how a cell ended that was just killed."""
+
+
+def until_end(
+    host: socket.socket,
+    deadlines: Deadlines,
+    files: CellFiles,
+    log: CellLog,
+    footprint: Footprint,
+) -> Exit:
+    """How the cell ended; or, with `timed_out`, that it did not in time."""
+    watch = Watch(deadlines, time.monotonic())
+    look_at = 0.0
+    while (ended := _ended(host)) is None:
+        now = time.monotonic()
+        if now >= look_at:
+            look_at = now + LOOK_S
+            watch.see(files.read_phase(), now)
+            watch.hear(log.heard_at)
+            footprint.look()
+            if missed := watch.missed(now):
+                return Exit(timed_out=missed)
+        _wait(host, log, min(SLICE_S, max(LOOK_S, watch.left_s(now))))
+        log.take()
+    return ended
+
+
+def last_word(host: socket.socket, log: CellLog, how: Exit) -> Exit:
+    """How a cell took its end that had to be ended."""
+    until = time.monotonic() + LAST_WORD_S
+    while time.monotonic() < until:
+        if ended := _ended(host):
+            return dataclasses.replace(ended, timed_out=how.timed_out)
+        _wait(host, log, SLICE_S)
+        log.take()
+    return dataclasses.replace(how, host_lost=True)
+
+
+def _ended(host: socket.socket) -> Exit | None:
+    try:
+        return hosts.ended(host)
+    except HostLostError:
+        return Exit(host_lost=True)
+
+
+def _wait(host: socket.socket, log: CellLog, seconds: float) -> None:
+    either = select.poll()
+    for source in (host.fileno(), log.source):
+        either.register(source, select.POLLIN)
+    either.poll(seconds * 1000)

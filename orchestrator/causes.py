@@ -37,13 +37,11 @@ def excerpt(attempt: Attempt) -> tuple[str, ...]:
 
 def _out_of_time(attempt: Attempt, missed: Timeout, deadlines: Deadlines) -> str:
     phase = attempt.phase
-    match missed:
-        case Timeout.QUIET:
-            what = f"no sign of life for {deadlines.quiet_s:g} s in phase {phase}"
-        case Timeout.ATTEMPT:
-            what = f"timed out in phase {phase} ({deadlines.attempt_s:g} s for the whole attempt)"
-        case Timeout.PHASE:
-            what = f"timed out in phase {phase}{_deadline_of(phase, deadlines)}"
+    what = {
+        Timeout.QUIET: f"no sign of life for {deadlines.quiet_s:g} s in phase {phase}",
+        Timeout.ATTEMPT: f"timed out in phase {phase} ({deadlines.attempt_s:g} s for all phases)",
+        Timeout.PHASE: f"timed out in phase {phase}{_deadline_of(phase, deadlines)}",
+    }[missed]
     own = [frame for frame in attempt.waiting if frame.startswith("vllm/")]
     return ", in ".join([what, *(own or attempt.waiting)[:1]])
 

@@ -95,9 +95,7 @@ def _kind(requests: Mapping[FieldName, Request], unreal: Mapping[FieldName, Obje
     return next((objection.category for objection in unreal.values()), "expectation_unmet")
 
 
-def _unmet(
-    cell: Cell, attempt: Attempt, outcome: Outcome, category: str | None
-) -> Iterator[str]:
+def _unmet(cell: Cell, attempt: Attempt, outcome: Outcome, category: str | None) -> Iterator[str]:
     expected = cell.expectation
     if category == EMULATION_LIMIT:
         # Whatever was expected, this is neither that nor its opposite.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal
 import pydantic
 
 from jobs.contract import STRICT, Attempt, ProvisionedBuild
+from jobs.secrets import redactor
 from orchestrator.errors import ClusterError
 from orchestrator.judge import Judgement, Verdict, not_run
 
@@ -79,16 +80,22 @@ class RecordFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.redactor = redactor({"here": os.environ})
+        """What may not be shown; the run that writes here adds what it was given."""
 
     def append(self, *records: Record) -> None:
         try:
-            self._append("".join(map(_line, records)).encode())
+            self._append("".join(map(self._line, records)).encode())
         except OSError as error:
             raise ClusterError(
                 f"the record of {records[0].cell_id} can't be written to {self.path}: "
                 f"{error.strerror}."
                 " What is recorded so far is kept; make room and run the same command again."
             ) from error
+
+    def _line(self, record: Record) -> str:
+        shown = self.redactor.value(_adapter.dump_python(record, mode="json"))
+        return json.dumps(shown, separators=(",", ":")) + "\n"
 
     def _append(self, lines: bytes) -> None:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
@@ -136,10 +143,6 @@ _CELL_ID = re.compile(rb'"cell_id": ?"([^"\\]+)"')
 def _cell_named_in(line: bytes) -> str | None:
     named = _CELL_ID.search(line)
     return None if named is None else named[1].decode(errors="replace")
-
-
-def _line(record: Record) -> str:
-    return json.dumps(_adapter.dump_python(record, mode="json"), separators=(",", ":")) + "\n"
 
 
 def _write_all(descriptor: int, lines: bytes) -> None:

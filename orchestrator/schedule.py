@@ -1,17 +1,27 @@
-"""Run a plan: submit, collect, judge, and try again what the infrastructure broke."""
+"""Run a plan: submit, collect, judge, and try again what another attempt may change."""
 
-from collections.abc import Iterator, Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.contract import Attempt, ProvisionedBuild
+from jobs.contract import Isolation, ProvisionedBuild
+from orchestrator import causes
 from orchestrator.asking import cell_request
 from orchestrator.cells import Cell
-from orchestrator.classify import taxonomy
+from orchestrator.classify import Retry, taxonomy
 from orchestrator.cluster import Cluster, Ended, Needs
-from orchestrator.judge import Judgement, Verdict, judge, not_run, one_line_cause
+from orchestrator.judge import Judgement, Verdict, judge, not_run
 from orchestrator.plan import Plan
 from orchestrator.records import Record
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Trouble:
+    """Why an attempt need not be the last word."""
+
+    why: str
+    retry: Retry
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -43,7 +53,7 @@ class Schedule:
         self._places = places
         self._cells: dict[str, Cell] = {}
         self._needs: dict[str, Needs] = {}
-        self._earlier: dict[str, tuple[str, ...]] = {}
+        self._earlier: dict[str, tuple[Trouble, ...]] = {}
 
     def run(self, plan: Plan) -> Iterator[Record | None]:
         for cell_id, reason in plan.unplaceable.items():
@@ -57,7 +67,8 @@ class Schedule:
             yield None if end is None else self._record(end)
 
     def _submit(self, cell: Cell) -> None:
-        number = len(self._earlier[cell.id]) + 1
+        earlier = self._earlier[cell.id]
+        number = len(earlier) + 1
         workdir = self.submitted[cell.id] = self._places.workdir(cell.id, number)
         request = cell_request(
             cell,
@@ -66,6 +77,8 @@ class Schedule:
             workdir=workdir,
             cache=self._places.cache,
         )
+        if any(trouble.retry is Retry.FRESH_HOST for trouble in earlier):
+            request = dataclasses.replace(request, isolation=Isolation.COLD)
         self._cluster.submit(request, self._needs[cell.id])
 
     def _record(self, end: Ended) -> Record | None:
@@ -74,7 +87,7 @@ class Schedule:
         earlier = self._earlier[cell.id]
         build = self._builds[cell.id]
         judgement, trouble = self._judge(cell, build, end)
-        if trouble is not None and len(earlier) + 1 < cell.attempts:
+        if trouble is not None and _is_worth_it(trouble, earlier, cell.attempts):
             self._earlier[cell.id] = (*earlier, trouble)
             self._submit(cell)
             return None
@@ -85,24 +98,27 @@ class Schedule:
             parts=cell.parts(build.digest),
             build=build,
             attempt=end.attempt,
-            earlier=earlier,
+            earlier=tuple(trouble.why for trouble in earlier),
             judgement=judgement,
         )
 
     def _judge(
         self, cell: Cell, build: ProvisionedBuild, end: Ended
-    ) -> tuple[Judgement, str | None]:
+    ) -> tuple[Judgement, Trouble | None]:
         """The judgement, and why the attempt may have been unlucky, if so."""
         if end.attempt is None:
-            trouble = end.infrastructure_error or "the attempt ended without a word"
-            return not_run(trouble), trouble
+            why = end.infrastructure_error or "the attempt ended without a word"
+            return not_run(why), Trouble(why=why, retry=Retry.AGAIN)
         judgement = judge(cell, build, end.attempt)
-        return judgement, _bad_luck(judgement, end.attempt)
+        category = judgement.category
+        if judgement.verdict is Verdict.PASSED or category is None:
+            return judgement, None
+        why = f"{category}: {causes.one_line(cell, end.attempt, category)}"
+        return judgement, Trouble(why=why, retry=taxonomy().categories[category].retry)
 
 
-def _bad_luck(judgement: Judgement, attempt: Attempt) -> str | None:
-    if judgement.verdict is Verdict.PASSED or judgement.category is None:
-        return None
-    if not taxonomy().categories[judgement.category].again:
-        return None
-    return f"{judgement.category}: {one_line_cause(attempt)}"
+def _is_worth_it(trouble: Trouble, earlier: Sequence[Trouble], attempts: int) -> bool:
+    """Whether to try once more what was tried so often, at most *attempts* times in all."""
+    if trouble.retry is Retry.NEVER or len(earlier) + 1 >= attempts:
+        return False
+    return trouble.retry is Retry.AGAIN or trouble.retry not in {one.retry for one in earlier}

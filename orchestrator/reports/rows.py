@@ -155,7 +155,9 @@ def row(matrix: Matrix, cell: Cell, *, waived: bool, arm: Arm | None) -> CellRow
         requests=_requests(record),
         build=_build(cell, record),
     )
-    return asked_and_concluded if record is None else _with_attempt(asked_and_concluded, cell, record)
+    if record is None:
+        return asked_and_concluded
+    return _with_attempt(asked_and_concluded, cell, record)
 
 
 def _with_attempt(row: CellRow, cell: Cell, record: Record) -> CellRow:

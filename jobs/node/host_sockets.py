@@ -36,6 +36,8 @@ def connect(path: Path) -> socket.socket | None:
             return None
         except OSError:
             return None
+        # With a limit, Python itself waits for what is asked for without waiting.
+        host.settimeout(None)
         undo.pop_all()
         return host
 

@@ -42,7 +42,7 @@ def test_a_killed_probe_is_tried_once_more_and_then_failed() -> None:
     [record] = run(FakeCluster(script={CELL.id: [KILLED, KILLED]}))
 
     assert (record.verdict, record.judgement.category) == (Verdict.FAILED, "worker_killed")
-    assert record.earlier == ("worker_killed: ended by signal 9",)
+    assert record.earlier == ("worker_killed: ended by SIGKILL",)
     assert record.attempt is not None
     assert record.attempt.number == 2
 

@@ -5,10 +5,11 @@ from pathlib import Path
 
 from jobs import processes
 
-INTERVAL_S = 0.5
+FIRST_AFTER_S, LONGEST_INTERVAL_S = 0.1, 0.5
+"""A small engine is through in a quarter of a second; a large one takes its time to grow."""
 
 SHARE = 0.02
-"""Of the time at most goes into looking: a node may have thousands of processes to look at."""
+"""Of the time goes into looking, at most: a node may have thousands of processes to look at."""
 
 
 class Footprint:
@@ -16,19 +17,21 @@ class Footprint:
         self.seen: set[processes.Process] = {tree.leader} if tree.leader else set()
         self.most_mib: int | None = None
         self._tree = tree
-        self._next_at = 0.0
+        self._interval_s = FIRST_AFTER_S
+        self._next_at = time.monotonic() + FIRST_AFTER_S
+
+    def due_in_s(self) -> float:
+        return max(0.0, self._next_at - time.monotonic())
 
     def look(self) -> None:
-        """If it is time to."""
         began = time.monotonic()
-        if began < self._next_at:
-            return
         here = processes.alive(self._tree)
         self.seen |= here
         mib = sum(own_bytes(process.pid) for process in here) >> 20
         self.most_mib = max(mib, self.most_mib or 0)
         ended = time.monotonic()
-        self._next_at = ended + max(INTERVAL_S, (ended - began) / SHARE)
+        self._next_at = ended + max(self._interval_s, (ended - began) / SHARE)
+        self._interval_s = min(2 * self._interval_s, LONGEST_INTERVAL_S)
 
 
 def own_bytes(pid: int) -> int:

@@ -39,10 +39,12 @@ def until_end(
             look_at = now + LOOK_S
             watch.see(files.read_phase(), now)
             watch.hear(log.heard_at)
-            footprint.look()
+            if not footprint.due_in_s():
+                footprint.look()
             if missed := watch.missed(now):
                 return Exit(timed_out=missed)
-        _wait(host, log, min(SLICE_S, max(LOOK_S, watch.left_s(now))))
+        next_s = min(watch.left_s(now), footprint.due_in_s())
+        _wait(host, log, min(SLICE_S, max(LOOK_S, next_s)))
         log.take()
     return ended
 

@@ -1,4 +1,7 @@
-"""What a supervisor does for a run, shown with runs that are a few lines of Python."""
+"""
+What a supervisor does for a run, shown with runs that are a few lines of Python. Its
+patience is cut short; the real one is what tests/ray has to do with.
+"""
 
 import contextlib
 import os
@@ -13,11 +16,14 @@ from pathlib import Path
 import psutil
 import pytest
 
+from jobs import processes
+
 PROGRAM = """
 import fcntl, os, signal, subprocess, sys, termios, time
-from orchestrator.__main__ import answer
-from orchestrator import __main__
+from orchestrator import __main__, supervise
 from pathlib import Path
+
+supervise.ONE_PRESS_S, supervise.AT_ONCE_S, supervise.GRACE_S = 0.2, 0.3, {grace_s}
 
 def say(*words):
     print(*words, flush=True)
@@ -59,8 +65,8 @@ def supervise() -> Iterator[Supervise]:
     """Starts a supervisor whose run is the body of a function."""
     with contextlib.ExitStack() as started:
 
-        def start(body: str, *, terminal: int | None = None) -> Supervisor:
-            program = PROGRAM.format(body=body.strip())
+        def start(body: str, *, terminal: int | None = None, grace_s: float = 0.3) -> Supervisor:
+            program = PROGRAM.format(body=body.strip(), grace_s=grace_s)
             process = subprocess.Popen(
                 [sys.executable, "-c", program],
                 stdin=subprocess.DEVNULL if terminal is None else terminal,
@@ -84,12 +90,14 @@ def its_run(supervisor: Supervisor) -> int:
 
 
 def gone(pid: int) -> bool:
-    with contextlib.suppress(psutil.NoSuchProcess):
-        psutil.Process(pid).wait(10)
-    return not psutil.pid_exists(pid)
+    """Or only its parent has not looked yet."""
+    end = time.monotonic() + 10
+    while processes.is_running(pid) and time.monotonic() < end:
+        time.sleep(0.02)
+    return not processes.is_running(pid)
 
 
-@pytest.mark.parametrize("code", [0, 1, 3, 130])
+@pytest.mark.parametrize("code", [0, 130])
 def test_the_answer_of_the_run_is_the_exit_code(supervise: Supervise, code: int) -> None:
     run = supervise(f"return {code}")
 
@@ -137,8 +145,8 @@ def test_a_signal_is_passed_on_once(supervise: Supervise, number: signal.Signals
     came = []
     signal.signal({number.value}, lambda *_: came.append(1))
     say("waiting", os.getpid())
-    time.sleep(0.4)
-    time.sleep(0.4)
+    time.sleep(0.1)
+    time.sleep(0.1)
     say(len(came))
     return 0
     """
@@ -196,7 +204,7 @@ def test_a_second_signal_ends_a_run_that_does_not_listen(supervise: Supervise) -
     run = supervise(DEAF)
     deaf = its_run(run)
     run.send_signal(signal.SIGINT)
-    time.sleep(0.7)
+    time.sleep(0.3)
     run.send_signal(signal.SIGINT)
 
     assert run.wait(10) == 130
@@ -239,7 +247,6 @@ def test_ray_s_own_that_are_slow_to_go_are_not_waited_for(supervise: Supervise) 
     subprocess.Popen(["ray::RuntimeEnvAgent", "60"], executable="/bin/sleep")
     return 0
     """
-    began = time.monotonic()
+    run = supervise(body, grace_s=60)
 
-    assert supervise(body).wait() == 0
-    assert time.monotonic() - began < 3
+    assert run.wait(10) == 0

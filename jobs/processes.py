@@ -157,6 +157,14 @@ def end_all(
     return Ended(signalled=frozenset(signalled), left=here)
 
 
+def title(pid: int) -> str:
+    """What it calls itself; empty if it is gone."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().partition(b"\0")[0].decode().strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
 def send(process: Process, signum: signal.Signals) -> bool:
     """Whether the signal went out, and to the very process that was meant."""
     if signum == signal.SIGUSR1 and not _catches(process.pid, signum):

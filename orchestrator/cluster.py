@@ -91,6 +91,10 @@ class Cluster(Protocol):
         """Yield attempts as they end, until none that was submitted is left; None now and then."""
         ...
 
+    def kill(self, cell_id: str) -> None:
+        """End what runs the cell, which hears nothing any more. Its attempt ends as one lost."""
+        ...
+
     def close(self) -> None:
         """End all that was started; nothing of it is left when this returns."""
         ...

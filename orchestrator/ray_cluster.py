@@ -36,6 +36,7 @@ class RayCluster:
         # A cell is tried again by the schedule, which records it; never behind its back.
         self._run_cell = ray.remote(max_retries=0)(ray_tasks.run_cell_here)
         self._provision = ray.remote(max_retries=0, num_cpus=0)(ray_tasks.provision_steps)
+        self._kill = ray.remote(max_retries=0, num_cpus=0)(ray_tasks.kill_worker_of)
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         # Ray would turn SIGTERM into an exit of its own.
         on_terminate = signal.getsignal(signal.SIGTERM)
@@ -105,6 +106,14 @@ class RayCluster:
             for reference in done:
                 yield _ended(reference, *self._running.pop(reference))
             yield None
+
+    def kill(self, cell_id: str) -> None:
+        """Ray's own way would have to be heard by the worker."""
+        kills = [
+            self._kill.options(label_selector={"ray.io/node-id": node.id}).remote(cell_id)
+            for node in self.nodes()
+        ]
+        ray.wait(kills, num_returns=len(kills), timeout=REACH_S)
 
     def close(self) -> None:
         for reference in self._running:

@@ -22,9 +22,11 @@ from orchestrator.conf_files import AXES
 from orchestrator.config import ClusterChoice, Config
 from orchestrator.errors import STOPPING, ClusterError, ConfigError, NothingToRunError, StoppedError
 from orchestrator.matrix import Matrix
+from orchestrator.overdue import Overdue
 from orchestrator.plan import make_plan
 from orchestrator.progress import Progress
 from orchestrator.run_directory import Asked, RunDirectory
+from orchestrator.running import RunningCells
 from orchestrator.schedule import Places, Schedule
 
 StartCluster = Callable[[ClusterChoice], Cluster]
@@ -117,12 +119,16 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
             at_once=plan.at_once,
             since=run.began_at(),
         )
+        overdue = Overdue(plan.runnable, RunningCells(since=run.began_at()))
         schedule = Schedule(cluster, builds, Places(cells=run.cells.resolve(), cache=config.cache))
         for record in schedule.run(plan):
             if record is not None:
                 run.records.append(record)
                 progress.ended(record)
             progress.look(schedule.submitted)
+            for cell_id in overdue.among(schedule.submitted):
+                progress.say(f"{cell_id} is long past its deadline: its Ray worker is killed")
+                cluster.kill(cell_id)
 
 
 def conclude(run: RunDirectory) -> Result:

@@ -61,6 +61,9 @@ class FakeCluster:
             yield self._ended.popleft()
             yield None
 
+    def kill(self, cell_id: str) -> None:
+        raise AssertionError(f"{cell_id} ends by itself")
+
     def close(self) -> None:
         self.closed = True
 

@@ -3,6 +3,7 @@
 import json
 import os
 import queue
+import signal
 import threading
 import time
 from collections.abc import Iterator
@@ -23,6 +24,14 @@ Step = dict[str, str]
 def run_cell_here(request: CellRequest) -> str:
     """One attempt of a cell; returns an `Attempt` as JSON."""
     return run_cell(request, _placement())
+
+
+def kill_worker_of(cell_id: str) -> None:
+    """The cell goes with its connection to the host."""
+    raylet = processes.Tree(keeper=processes.identify(os.getppid()))
+    for process in processes.alive(raylet):
+        if processes.title(process.pid) == f"ray::{cell_id}":
+            processes.send(process, signal.SIGKILL)
 
 
 def provision_steps(spec: BuildSpec, cache: str, deadline_s: float) -> Iterator[str]:

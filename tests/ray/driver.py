@@ -20,7 +20,7 @@ from jobs import shared_memory
 HANG = Path(__file__).parent / "hang-in-load.diff"
 TOKEN = "MATRIX_TEST_RUN"
 GO = "MATRIX_TEST_GO"
-"""Engines that are patched with HANG do so until this file is there."""
+"""Engines that are patched with HANG do so until this file is there, unless they load llama."""
 
 POLL_S = 0.1
 

@@ -1,0 +1,208 @@
+"""Provoke the failures by the way that every cell takes, and hear what they are called."""
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from jobs.contract import (
+    Attempt,
+    BuildSpec,
+    EngineMode,
+    Patch,
+    Placement,
+    ProvisionedBuild,
+)
+from jobs.node.builds.provision import provision
+from jobs.node.run_cell import run_cell
+from orchestrator import causes
+from orchestrator.asking import cell_request
+from orchestrator.cells import Cell
+from orchestrator.checking import build_specs
+from orchestrator.classify import taxonomy
+from orchestrator.compose import compose
+from orchestrator.config import Backend, Expectation, Hardware, Model
+from orchestrator.deadlines import of_attempt
+from orchestrator.judge import judge
+from orchestrator.records import read_attempt
+from tests.builders import H100
+from tests.provoking import hub, models
+from tests.provoking.scenarios import SMALL, Build, Scenario
+
+HERE = Path(__file__).parent
+AT_ONCE = 2
+MADE = "made:"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    scenario: Scenario
+    attempt: Attempt
+    got: str | None
+    cause: str
+    excerpt: tuple[str, ...]
+
+    @property
+    def is_right(self) -> bool:
+        return self.got == self.scenario.expected
+
+    @property
+    def misleads(self) -> bool:
+        """Wrong, and somebody would act on it."""
+        owner = "nobody" if self.got is None else taxonomy().categories[self.got].owner
+        return not self.is_right and owner != "unknown"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Stage:
+    """Where the scenarios are played."""
+
+    folder: Path
+    cache: Path
+    hub: str
+    builds: dict[Build, tuple[BuildSpec, ProvisionedBuild]]
+
+
+def answers(scenarios: Iterable[Scenario]) -> Iterator[Answer]:
+    """In the order in which they are there."""
+    ordered = sorted(scenarios, key=lambda each: each.alone)
+    crowd = [scenario for scenario in ordered if not scenario.alone]
+    with _stage({scenario.build for scenario in ordered}) as stage:
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            yield from pool.map(stage_answer(stage), crowd)
+        yield from map(stage_answer(stage), ordered[len(crowd) :])
+
+
+def stage_answer(stage: Stage) -> Any:
+    def answer(scenario: Scenario) -> Answer:
+        return _answer(scenario, stage)
+
+    return answer
+
+
+@contextmanager
+def _stage(builds: Iterable[Build]) -> Iterator[Stage]:
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="provoking-")))
+        models.make(folder / "models")
+        stack.callback(_remove_cgroups)
+        [config] = compose(["build=[v0_32,v0_32_gpu]"])
+        specs = build_specs(config)
+        ready = {}
+        for build in builds:
+            spec = _spec(build, specs)
+            ready[build] = spec, provision(spec, Path(config.cache), print)
+        address = stack.enter_context(hub.served())
+        yield Stage(folder=folder, cache=Path(config.cache), hub=address, builds=ready)
+
+
+def _spec(build: Build, specs: dict[str, BuildSpec]) -> BuildSpec:
+    if build is Build.EMULATED:
+        return replace(specs["v0_32_gpu"], engine_mode=EngineMode.EMULATED)
+    return replace(specs["v0_32"], name=build.value, patches=(PATCHES[build],))
+
+
+def _new_file(path: str, text: str) -> str:
+    lines = text.splitlines()
+    added = "".join(f"+{line}\n" for line in lines)
+    return f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1,{len(lines)} @@\n{added}"
+
+
+def _first_line(path: str, line: str) -> str:
+    """Put before the line that every file of vLLM begins with."""
+    licence = "# SPDX-License-Identifier: Apache-2.0"
+    return f"--- a/{path}\n+++ b/{path}\n@@ -1 +1,2 @@\n+{line}\n {licence}\n"
+
+
+PATCHES = {
+    Build.EVIL: Patch(
+        name="evil.diff",
+        text=(HERE / "hooks.diff").read_text()
+        + _new_file("vllm/evil.py", (HERE / "evil.py").read_text()),
+    ),
+    Build.ENDS_ITS_INTERPRETER: Patch(
+        name="exit.diff", text=_first_line("vllm/config/__init__.py", "import os; os._exit(3)")
+    ),
+    Build.WRONG_SYNTAX: Patch(
+        name="syntax.diff", text=_first_line("vllm/v1/sample/sampler.py", "def broken(:")
+    ),
+    Build.WRONG_IMPORT: Patch(
+        name="import.diff",
+        text=_first_line("vllm/config/model.py", "from vllm.utils import nothing_of_that_name"),
+    ),
+    Build.WRONG_NAME: Patch(
+        name="name.diff", text=_first_line("vllm/v1/sample/sampler.py", "nothing_of_that_name")
+    ),
+}
+
+
+def _answer(scenario: Scenario, stage: Stage) -> Answer:
+    cell = _cell(scenario, stage)
+    _, build = stage.builds[scenario.build]
+    request = cell_request(
+        cell,
+        build,
+        attempt=1,
+        workdir=str(stage.folder / "cells" / cell.id),
+        cache=str(stage.cache),
+    )
+    attempt = read_attempt(run_cell(request, Placement(node="here")))
+    got = judge(cell, build, attempt).category
+    return Answer(
+        scenario=scenario,
+        attempt=attempt,
+        got=got,
+        cause="" if got is None else causes.one_line(cell, attempt, got),
+        excerpt=causes.excerpt(attempt),
+    )
+
+
+def _cell(scenario: Scenario, stage: Stage) -> Cell:
+    spec, _ = stage.builds[scenario.build]
+    emulated = scenario.build is Build.EMULATED
+    mode = EngineMode.EMULATED if emulated else EngineMode.REAL
+    name = "-".join(scenario.name.split())
+    return Cell(
+        id=f"{'h100-emulated' if emulated else 'cpu'}/{name}/auto/{scenario.build}",
+        hardware=H100 if emulated else Hardware(vendor="cpu"),
+        model=_model(scenario, stage),
+        backend=Backend(target=scenario.asked, runner=scenario.runner),
+        build=spec,
+        check=scenario.check,
+        engine_mode=mode,
+        isolation=scenario.isolation,
+        deadlines=of_attempt(mode, 1.0, quiet_s=scenario.quiet_s, phases_s=scenario.deadlines_s),
+        attempts=1,
+        expectation=Expectation(),
+    )
+
+
+def _model(scenario: Scenario, stage: Stage) -> Model:
+    speculative = scenario.speculative and {
+        key: _path(value, stage) for key, value in scenario.speculative.items()
+    }
+    args = {key: value for key, value in (SMALL | scenario.args).items() if value is not None}
+    home = str(stage.folder / "hub")
+    hub = {"HF_ENDPOINT": stage.hub, "HF_HOME": home, "HF_HUB_DISABLE_XET": "1"}
+    return Model(
+        path=_path(scenario.model, stage),
+        dtype="bfloat16" if scenario.build is Build.EMULATED else "float32",
+        speculative=speculative,
+        moe=scenario.moe,
+        engine_args=args,
+        env={**hub, **scenario.env},
+    )
+
+
+def _path(value: Any, stage: Stage) -> Any:
+    if isinstance(value, str) and value.startswith(MADE):
+        return str(stage.folder / "models" / value.removeprefix(MADE))
+    return value
+
+
+def _remove_cgroups() -> None:
+    for group in Path("/sys/fs/cgroup").glob("*/matrix-evil-*"):
+        group.rmdir()

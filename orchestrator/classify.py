@@ -17,7 +17,16 @@ from typing import Any, ClassVar, Literal
 import pydantic
 import yaml
 
-from jobs.contract import STRICT, Attempt, EngineMode, ExceptionSeen, Failure, Isolation, Phase
+from jobs.contract import (
+    STRICT,
+    Attempt,
+    Check,
+    EngineMode,
+    ExceptionSeen,
+    Failure,
+    Isolation,
+    Phase,
+)
 
 FILE = Path(__file__).parent / "rules" / "failures.yaml"
 
@@ -117,21 +126,25 @@ def taxonomy() -> Taxonomy:
     return pydantic.TypeAdapter(Taxonomy).validate_python(yaml.safe_load(FILE.read_text()))
 
 
-def classify(attempt: Attempt, mode: EngineMode = EngineMode.REAL) -> str | None:
+def classify(
+    attempt: Attempt, mode: EngineMode = EngineMode.REAL, check: Check = Check.INIT
+) -> str | None:
     """The category of the attempt's failure, or None if the probe did all it was asked."""
     if attempt.exit.timed_out:
         return _by_waiting(attempt.waiting)
     if attempt.report is not None and (failure := attempt.report.failure) is not None:
         return _by_exception(failure, mode) or _by_end(attempt, failure.phase, mode)
-    if did_all(attempt):
+    if did_all(attempt, check):
         return None
     return _by_end(attempt, attempt.phase, mode)
 
 
-def did_all(attempt: Attempt) -> bool:
+def did_all(attempt: Attempt, check: Check) -> bool:
     """Whether the probe came to the end of what it was asked, and ended in peace."""
     report = attempt.report
-    return report is not None and report.phase is Phase.TEARDOWN and attempt.exit.code == 0
+    if report is None or report.phase is not Phase.TEARDOWN or attempt.exit.code != 0:
+        return False
+    return report.vllm_path is not None if check is Check.IMPORT else report.ready
 
 
 def says_something(seen: ExceptionSeen) -> bool:

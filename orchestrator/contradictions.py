@@ -16,6 +16,7 @@ from orchestrator.config import (
     EMULATED,
     EMULATED_KEYS,
     EMULATED_VENDORS,
+    Backend,
     Build,
     Gate,
     Hardware,
@@ -104,11 +105,22 @@ def _of_suite(suite: Suite, raw: Mapping[str, Any], files: ConfFiles) -> Iterato
     for number, rule in enumerate(suite.expectations):
         place = files.place("suite", "expectations", str(number), "expect", "category")
         yield from _of_category(rule.expect.category, place)
-    if raw.get("engine_mode") == EngineMode.EMULATED and suite.check is not Check.INIT:
-        place = files.place("suite", "check")
+    place = files.place("suite", "check")
+    if raw.get("engine_mode") == EngineMode.EMULATED and suite.check is Check.GENERATE:
         yield f"{place}: emulated engines can't {suite.check}: set suite.check=init"
+    if suite.check is Check.IMPORT and (asking := [*_asking(raw)]):
+        yield (
+            f"{place}: import makes no engine, so nothing could become of what "
+            f"{', '.join(asking)} ask for: set suite.check=init, or backend=[auto]"
+        )
     if suite.proof is not None:
         yield from _of_proof(suite.proof, sorted(raw.get("build") or ()), files)
+
+
+def _asking(raw: Mapping[str, Any]) -> Iterator[str]:
+    for name, backend in _sound(Backend, raw.get("backend")):
+        if backend != Backend(vendors=backend.vendors, env=backend.env):
+            yield name
 
 
 def _of_proof(proof: Proof, builds: Sequence[str], files: ConfFiles) -> Iterator[str]:

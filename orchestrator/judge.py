@@ -69,7 +69,7 @@ def judge(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> Judgement:
 
 
 def _category(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> str | None:
-    category = classify(attempt, cell.engine_mode)
+    category = classify(attempt, cell.engine_mode, cell.check)
     return suspects.fault(build, attempt, category) or category
 
 

@@ -139,6 +139,7 @@ def _failure(row: CellRow) -> Iterator[str]:
         yield f"{row.failure.category}{where}, owner {row.failure.owner}"
         yield row.failure.cause
         yield f"next: {row.failure.next}"
+        yield from (f"| {line}" for line in row.failure.excerpt)
 
 
 def _build(row: CellRow) -> Iterator[str]:

@@ -40,7 +40,9 @@ def _case(row: CellRow) -> TestCase:
         case Verdict.FAILED if wording.is_witness(row):
             case.result = [Skipped(f"{row.arm}: {why}")]
         case Verdict.FAILED:
-            case.result = [Failure(why, row.category)]
+            failure = Failure(why, row.category)
+            failure.text = _printable("\n".join(wording.help_with(row)))
+            case.result = [failure]
         case Verdict.NOT_RUN:
             case.result = [Error(why)]
         case Verdict.PASSED:

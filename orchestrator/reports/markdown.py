@@ -117,6 +117,7 @@ def _matrix(report: Document) -> Iterator[str]:
         for row in noted:
             kind = f" ({row.category})" if row.category else ""
             yield f"- `{row.id}` {wording.verdict(row)}{kind}: {_text(wording.why(row))}"
+            yield from (f"  - {_text(line)}" for line in wording.help_with(row))
 
 
 def _table(columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:

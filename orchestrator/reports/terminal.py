@@ -84,8 +84,8 @@ def _note(row: CellRow) -> Iterator[Text]:
     kind = f"  {row.category}" if row.category else ""
     yield Text(f"{row.id}  {wording.verdict(row)}{kind}", style=_style(row))
     yield Text(f"    {why}", style="" if row.verdict is not Verdict.PASSED else "dim")
-    if row.failure is not None and row.verdict is not Verdict.PASSED and not _excused(row):
-        yield Text(f"    {row.failure.owner}: {row.failure.next}", style="dim")
+    if not _excused(row):
+        yield from (Text(f"    {line}", style="dim") for line in wording.help_with(row))
 
 
 def _changes(report: Document) -> Iterator[RenderableType]:

@@ -74,6 +74,13 @@ def why(row: CellRow) -> str:
     return row.failure.cause if row.failure is not None else ""
 
 
+def help_with(row: CellRow) -> tuple[str, ...]:
+    """Who can do what about a cell that did not pass, and the lines that show its cause."""
+    if row.failure is None or row.verdict is Verdict.PASSED:
+        return ()
+    return f"{row.failure.owner}: {row.failure.next}", *row.failure.excerpt
+
+
 def became(request: RequestRow | None) -> str:
     if request is None:
         return NOTHING

@@ -52,9 +52,9 @@ def says_what_no_encoding_knows() -> None:
 
 def breaks_the_loader() -> None:
     """Leaves the fault to code that nobody patched."""
-    from vllm.v1.worker import gpu_model_runner
+    from vllm.v1.worker import cpu_model_runner
 
-    gpu_model_runner.get_model_loader = None
+    cpu_model_runner.get_model = None
 
 
 def breaks_the_forward_pass() -> None:
@@ -189,7 +189,8 @@ def reads_what_it_may_not() -> None:
 
 def fills_shared_memory() -> None:
     mount_small("/dev/shm")
-    shared_memory.SharedMemory(create=True, size=8 * MIB).buf[4 * MIB :] = bytes(4 * MIB)
+    memory = shared_memory.SharedMemory(create=True, size=8 * MIB)
+    memory.buf[4 * MIB :] = bytes(4 * MIB)  # type: ignore[index]  # it is not closed
 
 
 def leaves_no_shared_memory() -> None:

@@ -89,20 +89,23 @@ def _stage(builds: Iterable[Build]) -> Iterator[Stage]:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="provoking-")))
         models.make(folder / "models")
         stack.callback(_remove_cgroups)
-        [config] = compose(["build=[v0_32,v0_32_gpu]"])
-        specs = build_specs(config)
-        ready = {}
-        for build in builds:
-            spec = _spec(build, specs)
-            ready[build] = spec, provision(spec, Path(config.cache), print)
-        address = stack.enter_context(hub.served())
-        yield Stage(folder=folder, cache=Path(config.cache), hub=address, builds=ready)
+        [config] = compose(["build=[v0_32]"])
+        cache = Path(config.cache)
+        specs = {build: _spec(build) for build in builds}
+        yield Stage(
+            folder=folder,
+            cache=cache,
+            hub=stack.enter_context(hub.served()),
+            builds={build: (spec, provision(spec, cache, print)) for build, spec in specs.items()},
+        )
 
 
-def _spec(build: Build, specs: dict[str, BuildSpec]) -> BuildSpec:
+def _spec(build: Build) -> BuildSpec:
     if build is Build.EMULATED:
-        return replace(specs["v0_32_gpu"], engine_mode=EngineMode.EMULATED)
-    return replace(specs["v0_32"], name=build.value, patches=(PATCHES[build],))
+        [config] = compose(["build=[v0_32_gpu]", "engine_mode=emulated", "suite.check=init"])
+        return build_specs(config)["v0_32_gpu"]
+    [config] = compose(["build=[v0_32]"])
+    return replace(build_specs(config)["v0_32"], name=build.value, patches=(PATCHES[build],))
 
 
 def _new_file(path: str, text: str) -> str:
@@ -189,7 +192,6 @@ def _model(scenario: Scenario, stage: Stage) -> Model:
     hub = {"HF_ENDPOINT": stage.hub, "HF_HOME": home, "HF_HUB_DISABLE_XET": "1"}
     return Model(
         path=_path(scenario.model, stage),
-        dtype="bfloat16" if scenario.build is Build.EMULATED else "float32",
         speculative=speculative,
         moe=scenario.moe,
         engine_args=args,

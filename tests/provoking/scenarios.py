@@ -12,6 +12,7 @@ from jobs.contract import Check, Isolation, Phase
 from orchestrator.config import Asked, Runner
 
 SMALL: dict[str, Any] = {
+    "dtype": "float32",
     "load_format": "dummy",
     "skip_tokenizer_init": True,
     "enforce_eager": True,
@@ -77,7 +78,8 @@ def refused(name: str, expected: str, **more: Any) -> Scenario:
 
 
 def emulated(name: str, expected: str, **more: Any) -> Scenario:
-    return Scenario(name=name, expected=expected, build=Build.EMULATED, **more)
+    args = {"dtype": "bfloat16"} | more.pop("args", {})
+    return Scenario(name=name, expected=expected, build=Build.EMULATED, args=args, **more)
 
 
 def deed(deed: str, expected: str | None, *, at: str = "load", **more: Any) -> Scenario:
@@ -101,16 +103,13 @@ SCENARIOS = (
     # What is asked
     refused("unknown backend", "config_invalid", asked=Asked(attention_backend="NO_SUCH")),
     refused("foreign backend", "silent_fallback", asked=Asked(attention_backend="FLASHINFER")),
-    refused("bad head size", "backend_unsupported", model="shipped:llama_hd20"),
-    refused("unknown KV dtype", "config_invalid", asked=Asked(kv_cache_dtype="fp3")),
     refused(
-        "KV dtype of others", "kv_cache_dtype_unsupported", asked=Asked(kv_cache_dtype="nvfp4")
+        "bad head size", "backend_unsupported", model="shipped:llama_hd20", check=Check.GENERATE
     ),
+    refused("unknown KV dtype", "config_invalid", asked=Asked(kv_cache_dtype="fp3")),
     refused("unknown dtype", "config_invalid", args={"dtype": "int3"}),
     refused("unknown quantization", "quantization_unsupported", args={"quantization": "magic"}),
-    refused(
-        "foreign quantization", "quantization_unsupported", args={"quantization": "modelopt_fp4"}
-    ),
+    refused("foreign quantization", "quantization_unsupported", args={"quantization": "fp8"}),
     refused("negative length", "config_invalid", args={"max_model_len": -5}),
     refused("too long", "config_invalid", args={"max_model_len": 100_000}),
     refused("heads that can't be split", "config_invalid", args={"tensor_parallel_size": 3}),
@@ -119,7 +118,13 @@ SCENARIOS = (
         "no number in the environment", "config_invalid", env={"VLLM_USE_V2_MODEL_RUNNER": "maybe"}
     ),
     refused("too few blocks", "kv_cache_too_small", args={"num_gpu_blocks_override": 1}),
-    refused("unknown MoE backend", "config_invalid", asked=Asked(moe_backend="no_such")),
+    refused(
+        "unknown MoE backend",
+        "config_invalid",
+        model="shipped:mixtral",
+        moe=True,
+        asked=Asked(moe_backend="no_such"),
+    ),
     refused(
         "unknown connector",
         "kv_connector_failed",
@@ -183,6 +188,12 @@ SCENARIOS = (
     ),
     emulated("V2 and Medusa on a card", "runner_unsupported", runner="V2", speculative=MEDUSA),
     emulated("tokens of an emulated card", "emulation_limit", check=Check.GENERATE),
+    emulated(
+        "KV dtype and MLA",
+        "kv_cache_dtype_unsupported",
+        model="shipped:dsv3",
+        asked=Asked(kv_cache_dtype="nvfp4"),
+    ),
     emulated(
         "too little memory",
         "kv_cache_too_small",

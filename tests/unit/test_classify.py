@@ -61,8 +61,12 @@ def test_a_deadline_comes_before_any_text() -> None:
         (Exit(signal=signal.SIGKILL), "worker_killed"),
         (Exit(signal=signal.SIGSEGV), "segfault"),
         (Exit(signal=signal.SIGABRT), "segfault"),
-        (Exit(code=1), "worker_died"),
-        (Exit(host_lost=True), "worker_died"),
+        (Exit(signal=signal.SIGBUS), "bus_error"),
+        (Exit(signal=signal.SIGKILL, out_of_memory=True), "oom_host"),
+        (Exit(code=1), "engine_exited"),
+        (Exit(code=0), "report_lost"),
+        (Exit(code=70), "probe_failed"),
+        (Exit(host_lost=True), "host_lost"),
     ],
 )
 def test_without_a_report_the_exit_decides(ended: Exit, category: str) -> None:
@@ -80,7 +84,7 @@ def test_an_engine_killed_after_its_report_was_first_written_did_not_pass() -> N
 def test_an_engine_that_exits_in_peace_before_it_has_done_all_did_not_pass(phase: Phase) -> None:
     report = a_report(ready=phase is Phase.GENERATE, phase=phase)
 
-    assert classify(an_attempt(report)) in {"worker_died", "build_broken"}
+    assert classify(an_attempt(report)) in {"engine_exited", "build_broken"}
 
 
 def test_a_build_that_cannot_be_imported_is_broken() -> None:

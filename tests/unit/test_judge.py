@@ -7,7 +7,7 @@ import pytest
 
 from jobs.contract import Exit, Phase
 from orchestrator.config import Asked, Expectation, RequestVerdict
-from orchestrator.judge import Judgement, Verdict, judge, one_line_cause
+from orchestrator.judge import Judgement, Verdict, judge
 from tests.builders import (
     EAGLE3,
     a_build,
@@ -233,10 +233,3 @@ def test_a_refusal_that_a_patch_raises_is_a_refusal() -> None:
     report = a_report(ready=False, failure=failure, sources=dict(build.sources))
 
     assert judge(a_cell(), build, an_attempt(report)).category == "backend_unsupported"
-
-
-def test_a_probe_that_left_no_report_is_explained_by_its_last_words() -> None:
-    tail = "Traceback ...\nRuntimeError: boom at import"
-    attempt = an_attempt(None, exit=Exit(code=1), phase=Phase.IMPORT, log_tail=tail)
-
-    assert one_line_cause(attempt) == "exit code 1: RuntimeError: boom at import"

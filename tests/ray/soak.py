@@ -91,20 +91,30 @@ def _worker(driver: Driver, chance: random.Random) -> int:
     )
 
 
-def _raylet(driver: Driver, _: random.Random | None = None) -> int:
+def _raylet(driver: Driver) -> int:
     return driver.processes("raylet/raylet")[0]
 
 
-def _head(driver: Driver, _: random.Random) -> int:
+def _head(driver: Driver) -> int:
     return driver.processes("gcs_server")[0]
 
 
-def _run(driver: Driver, _: random.Random) -> int:
+def _run(driver: Driver) -> int:
     return driver.run
 
 
-def _supervisor(driver: Driver, _: random.Random) -> int:
+def _supervisor(driver: Driver) -> int:
     return driver.process.pid
+
+
+def _of_all(of: Callable[[Driver], int]) -> Victim:
+    """Whose end ends the run: only once that has got as far as to its cells, or it never would."""
+
+    def victim(driver: Driver, chance: random.Random) -> int:
+        _cell(driver, chance)
+        return of(driver)
+
+    return victim
 
 
 AND_ON = (signal.SIGSTOP, signal.SIGCONT)
@@ -117,12 +127,12 @@ FAULTS = (
     Fault(name="stop cell", victim=_cell, signals=(signal.SIGSTOP,), weight=3),
     Fault(name="stop host for a while", victim=_host, signals=AND_ON, weight=6),
     Fault(name="stop Ray worker for a while", victim=_worker, signals=AND_ON, weight=6),
-    Fault(name="stop driver for a while", victim=_run, signals=AND_ON, weight=6),
-    Fault(name="kill raylet", victim=_raylet, weight=2),
-    Fault(name="kill head", victim=_head, weight=1),
-    Fault(name="kill driver", victim=_run, weight=2),
-    Fault(name="kill supervisor", victim=_supervisor, weight=1),
-    Fault(name="Ctrl-C", victim=_supervisor, signals=(signal.SIGINT,), weight=2),
+    Fault(name="stop driver for a while", victim=_of_all(_run), signals=AND_ON, weight=6),
+    Fault(name="kill raylet", victim=_of_all(_raylet), weight=2),
+    Fault(name="kill head", victim=_of_all(_head), weight=1),
+    Fault(name="kill driver", victim=_of_all(_run), weight=2),
+    Fault(name="kill supervisor", victim=_of_all(_supervisor), weight=1),
+    Fault(name="Ctrl-C", victim=_of_all(_supervisor), signals=(signal.SIGINT,), weight=2),
 )
 
 

@@ -3,7 +3,7 @@
 import signal
 from collections.abc import Iterator
 
-from jobs.contract import Attempt, Deadlines, ExceptionSeen, Failure, Phase, Timeout
+from jobs.contract import Attempt, Deadlines, ExceptionSeen, Phase, Timeout
 from orchestrator.cells import Cell
 from orchestrator.classify import last_words, root, says_something
 from orchestrator.suspects import patches_about
@@ -61,15 +61,18 @@ def _cause(attempt: Attempt) -> str:
         return "the kernel killed it for want of memory"
     if end.signal is not None:
         return f"ended by {signal.Signals(end.signal).name}"
-    if words := last_words(attempt.log_tail):
+    failure = attempt.report.failure if attempt.report else None
+    if (failure or end.code) and (words := last_words(attempt.log_tail)):
         return _said(words[-1])
+    if failure is not None:
+        return _said(root(failure))
     last_line = attempt.log_tail.rsplit("\n", 1)[-1]
     return ": ".join(filter(None, [f"exit code {end.code}", last_line]))
 
 
 def _captured(attempt: Attempt) -> ExceptionSeen | None:
     """Unless it only says that another process failed."""
-    failure: Failure | None = attempt.report.failure if attempt.report else None
+    failure = attempt.report.failure if attempt.report else None
     if failure is None or not says_something(root(failure)):
         return None
     return root(failure)

@@ -22,6 +22,7 @@ from jobs.contract import (
 )
 from jobs.probe import (
     architectures,
+    children,
     environment,
     error_log,
     exceptions,
@@ -163,7 +164,7 @@ def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeRep
     elsewhere = error_log.first_elsewhere(folder)
     entered = phases.history(folder)[-1].phase
     if elsewhere is None:
-        failure = Failure(phase=entered, chain=chain)
+        failure = Failure(phase=entered, chain=(*children.ended(), *chain))
     else:
         failure = Failure(
             phase=observers.phase_of(elsewhere.functions) or entered,

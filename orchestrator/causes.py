@@ -61,13 +61,18 @@ def _cause(attempt: Attempt) -> str:
         return "the kernel killed it for want of memory"
     if end.signal is not None:
         return f"ended by {signal.Signals(end.signal).name}"
+    return _from_log(attempt)
+
+
+def _from_log(attempt: Attempt) -> str:
+    """An engine that ended without an error may have logged some that it survived."""
     failure = attempt.report.failure if attempt.report else None
-    if (failure or end.code) and (words := last_words(attempt.log_tail)):
+    if (failure or attempt.exit.code) and (words := last_words(attempt.log_tail)):
         return _said(words[-1])
     if failure is not None:
         return _said(root(failure))
     last_line = attempt.log_tail.rsplit("\n", 1)[-1]
-    return ": ".join(filter(None, [f"exit code {end.code}", last_line]))
+    return ": ".join(filter(None, [f"exit code {attempt.exit.code}", last_line]))
 
 
 def _captured(attempt: Attempt) -> ExceptionSeen | None:

@@ -28,7 +28,7 @@ def run_cell(request: CellRequest, placement: Placement) -> str:
         files.redact(hidden)
         return _attempt(request, placement, files, outcome)
     except OSError as error:
-        raise NodeError(_told(error)) from error
+        raise NodeError(f"{error.filename or files.folder}: {error.strerror}") from error
 
 
 def _hidden(request: CellRequest) -> Redactor:
@@ -89,10 +89,6 @@ def _check_whose(report: dict[str, Any], request: CellRequest) -> None:
 
 def _is_full(folder: Path) -> bool:
     return os.statvfs(folder).f_bavail == 0
-
-
-def _told(error: OSError) -> str:
-    return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
 def _is_fine(outcome: Outcome, report: dict[str, Any] | None) -> bool:

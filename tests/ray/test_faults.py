@@ -45,6 +45,12 @@ def verdict(driver: Driver, cell_id: str) -> tuple[str, str | None]:
     return judgement["verdict"], judgement["category"]
 
 
+def terminal(driver: Driver) -> list[str]:
+    """The cell of each record that says how it ended, in the order of writing."""
+    lines = driver.lines()
+    return [line["cell_id"] for line in lines if line["judgement"]["verdict"] != "not run"]
+
+
 def one_passed_and_one_hangs(driver: Driver) -> int:
     """Wait for that, and return the probe that hangs."""
     driver.wait_for(f"passed  {GOOD}")

@@ -6,7 +6,7 @@ import pytest
 
 from tests.ray.conftest import StartDriver
 from tests.ray.small_disk import small_disk
-from tests.ray.test_faults import GOOD, HANGING, HUNG, ONE, one_passed_and_one_hangs
+from tests.ray.test_faults import GOOD, HANGING, HUNG, ONE, one_passed_and_one_hangs, terminal
 
 pytestmark = [pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(400)]
 
@@ -26,12 +26,12 @@ def test_a_disk_that_fills_up_stops_the_run_and_with_room_the_same_command_goes_
         assert "No space left" in driver.output
         assert "Traceback" not in driver.output
         assert driver.left() == []
-        assert [*driver.records()] == [GOOD]
+        assert terminal(driver) == [GOOD]
 
         disk.free()
         again = drive(*HANGING, prefix=disk.prefix, runs=disk.inside)
         assert again.wait() == 0
-        assert [record["cell_id"] for record in again.lines()] == [GOOD, HUNG]
+        assert terminal(again) == [GOOD, HUNG]
 
 
 @pytest.mark.parametrize(

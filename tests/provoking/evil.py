@@ -38,11 +38,11 @@ def raises() -> None:
 
 
 def raises_without_words() -> None:
-    class Wordless(Exception):
+    class WordlessError(Exception):
         def __str__(self) -> str:
             raise ValueError
 
-    raise Wordless
+    raise WordlessError
 
 
 def says_what_no_encoding_knows() -> None:
@@ -138,9 +138,8 @@ def waits_for_a_child() -> None:
 
 def opens_too_much() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))
-    keep = []
     while True:
-        keep.append(Path(os.devnull).open())
+        os.open(os.devnull, os.O_RDONLY)
 
 
 def starts_too_many_threads() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from orchestrator.classify import taxonomy
 from orchestrator.compose import compose
 from orchestrator.config import Backend, Expectation, Hardware, Model
 from orchestrator.deadlines import of_attempt
-from orchestrator.judge import judge
+from orchestrator.judge import Judgement, judge
 from orchestrator.records import read_attempt
 from tests.builders import H100
 from tests.provoking import hub, models
@@ -43,7 +44,6 @@ class Answer:
     attempt: Attempt
     got: str | None
     cause: str
-    excerpt: tuple[str, ...]
 
     @property
     def is_right(self) -> bool:
@@ -51,9 +51,12 @@ class Answer:
 
     @property
     def misleads(self) -> bool:
-        """Wrong, and somebody would act on it."""
-        owner = "nobody" if self.got is None else taxonomy().categories[self.got].owner
-        return not self.is_right and owner != "unknown"
+        """Wrong, and the wrong one would act on it."""
+        return _owner(self.got) not in {_owner(self.scenario.expected), "unknown"}
+
+
+def _owner(category: str | None) -> str:
+    return "nobody" if category is None else taxonomy().categories[category].owner
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,15 +75,8 @@ def answers(scenarios: Iterable[Scenario]) -> Iterator[Answer]:
     crowd = [scenario for scenario in ordered if not scenario.alone]
     with _stage({scenario.build for scenario in ordered}) as stage:
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            yield from pool.map(stage_answer(stage), crowd)
-        yield from map(stage_answer(stage), ordered[len(crowd) :])
-
-
-def stage_answer(stage: Stage) -> Any:
-    def answer(scenario: Scenario) -> Answer:
-        return _answer(scenario, stage)
-
-    return answer
+            yield from pool.map(_answer, crowd, repeat(stage))
+        yield from map(_answer, ordered[len(crowd) :], repeat(stage))
 
 
 @contextmanager
@@ -153,14 +149,19 @@ def _answer(scenario: Scenario, stage: Stage) -> Answer:
         cache=str(stage.cache),
     )
     attempt = read_attempt(run_cell(request, Placement(node="here")))
-    got = judge(cell, build, attempt).category
+    judgement = judge(cell, build, attempt)
     return Answer(
         scenario=scenario,
         attempt=attempt,
-        got=got,
-        cause="" if got is None else causes.one_line(cell, attempt, got),
-        excerpt=causes.excerpt(attempt),
+        got=judgement.category,
+        cause=_cause(cell, attempt, judgement),
     )
+
+
+def _cause(cell: Cell, attempt: Attempt, judgement: Judgement) -> str:
+    if judgement.outcome == "runs" or judgement.category is None:
+        return "; ".join(judgement.reasons)
+    return causes.one_line(cell, attempt, judgement.category)
 
 
 def _cell(scenario: Scenario, stage: Stage) -> Cell:

@@ -49,7 +49,7 @@ class Scenario:
     model: str = "shipped:llama"
     """`made:NAME` is one of models.py."""
 
-    asked: Asked = Asked()
+    asked: Asked = field(default_factory=Asked)
     runner: Runner | None = None
     speculative: dict[str, Any] | None = None
     moe: bool = False
@@ -61,6 +61,8 @@ class Scenario:
     quiet_s: float = 120.0
     alone: bool = False
     """Other cells of the host would be lost with it."""
+
+    slow: bool = False
 
 
 def of_model(name: str, expected: str, **more: Any) -> Scenario:
@@ -89,11 +91,9 @@ def deed(deed: str, expected: str | None, *, at: str = "load", **more: Any) -> S
     return Scenario(name=name, expected=expected, env=env, check=check, **more)
 
 
-def deed_of_worker(deed: str, expected: str, *, at: str = "load", **more: Any) -> Scenario:
-    name = f"a worker {deed.replace('_', ' ')} at {at}"
-    check = Check.GENERATE if at == "step" else Check.INIT
-    env = {"MATRIX_EVIL": f"{at}:{deed}"}
-    return Scenario(name=name, expected=expected, args=TWO_WORKERS, env=env, check=check, **more)
+def deed_of_worker(name: str, expected: str, *, at: str = "load", **more: Any) -> Scenario:
+    told = f"a worker {name.replace('_', ' ')} at {at}"
+    return deed(name, expected, at=at, name=told, args=TWO_WORKERS, slow=True, **more)
 
 
 IN_LOAD = {Phase.LOAD: 3.0}
@@ -109,7 +109,12 @@ SCENARIOS = (
     refused("unknown KV dtype", "config_invalid", asked=Asked(kv_cache_dtype="fp3")),
     refused("unknown dtype", "config_invalid", args={"dtype": "int3"}),
     refused("unknown quantization", "quantization_unsupported", args={"quantization": "magic"}),
-    refused("foreign quantization", "quantization_unsupported", args={"quantization": "fp8"}),
+    refused("dtype of a quantization", "dtype_unsupported", args={"quantization": "fp8"}),
+    refused(
+        "foreign quantization",
+        "quantization_unsupported",
+        args={"quantization": "fp8", "dtype": "bfloat16"},
+    ),
     refused("negative length", "config_invalid", args={"max_model_len": -5}),
     refused("too long", "config_invalid", args={"max_model_len": 100_000}),
     refused("heads that can't be split", "config_invalid", args={"tensor_parallel_size": 3}),
@@ -163,8 +168,8 @@ SCENARIOS = (
     of_hub("401", "repository_not_found"),
     of_hub("403", "gated_repo"),
     of_hub("404", "repository_not_found"),
-    of_hub("429", "download_failed"),
-    of_hub("500", "download_failed"),
+    of_hub("429", "download_failed", slow=True),
+    of_hub("500", "download_failed", slow=True),
     of_hub("slow", "download_failed", deadlines_s={Phase.CONFIG: 5.0}),
     # Emulated cards
     emulated(
@@ -175,7 +180,7 @@ SCENARIOS = (
     ),
     emulated(
         "backend of another vendor",
-        "backend_unsupported",
+        "foreign_backend",
         asked=Asked(attention_backend="ROCM_ATTN"),
     ),
     emulated("MLA for no MLA", "backend_unsupported", asked=Asked(attention_backend="FLASHMLA")),
@@ -197,7 +202,8 @@ SCENARIOS = (
     emulated(
         "too little memory",
         "kv_cache_too_small",
-        args={"gpu_memory_utilization": 0.0001, "num_gpu_blocks_override": None},
+        model="shipped:llama31_8b",
+        args={"gpu_memory_utilization": 0.1, "num_gpu_blocks_override": None},
     ),
     # Exceptions
     deed("raises", "patch_raised"),

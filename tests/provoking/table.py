@@ -19,7 +19,7 @@ def line(answer: Answer) -> str:
 
 
 def confusion(answers: Sequence[Answer]) -> Iterator[str]:
-    """Expected × got, as a table of Markdown: a row for each category that was expected."""
+    """Expected and got, as a table of Markdown: a row for each category that was expected."""
     counts = Counter((each.scenario.expected or NOTHING, each.got or NOTHING) for each in answers)
     yield "| expected | provoked | called so | called otherwise |"
     yield "|---|---|---|---|"
@@ -34,5 +34,5 @@ def summary(answers: Sequence[Answer]) -> str:
     misleading = sum(each.misleads for each in answers)
     return (
         f"{right} of {len(answers)} failures got their category, "
-        f"{misleading} a wrong one that somebody would act on,"
+        f"{misleading} one that would send the wrong person looking"
     )

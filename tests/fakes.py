@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from jobs.contract import Attempt, BuildSpec, CellRequest, ProvisionedBuild
+from jobs.contract import Attempt, BuildSpec, CellRequest, Isolation, ProvisionedBuild
 from jobs.node.builds.provision import digest_of
 from orchestrator.cluster import Ended, Needs, Node, this_machine
 from orchestrator.config import ClusterChoice
@@ -20,6 +20,7 @@ class FakeCluster:
 
     script: dict[str, list[Attempt | str]] = field(default_factory=dict)
     submitted: list[str] = field(default_factory=list)
+    isolations: list[Isolation] = field(default_factory=list)
     provisioned: list[str] = field(default_factory=list)
     closed: bool = False
     _ended: deque[Ended] = field(default_factory=deque)
@@ -47,6 +48,7 @@ class FakeCluster:
         del needs
         cell_id, number = request.probe.cell_id, request.probe.attempt
         self.submitted.append(cell_id)
+        self.isolations.append(request.isolation)
         outcomes = self.script.get(cell_id)
         outcome = outcomes.pop(0) if outcomes else an_attempt(a_report())
         if isinstance(outcome, str):

@@ -111,8 +111,8 @@ SCENARIOS = (
     refused("unknown quantization", "quantization_unsupported", args={"quantization": "magic"}),
     refused("dtype of a quantization", "dtype_unsupported", args={"quantization": "fp8"}),
     refused(
-        "foreign quantization",
-        "quantization_unsupported",
+        "quantization without kernels",
+        "kernel_unsupported",
         args={"quantization": "fp8", "dtype": "bfloat16"},
     ),
     refused("negative length", "config_invalid", args={"max_model_len": -5}),

@@ -1,11 +1,22 @@
 """From an attempt to the kind of its failure."""
 
 import signal
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from jobs.contract import EngineMode, ExceptionSeen, Exit, Failure, Phase, Timeout
-from orchestrator.classify import classify, taxonomy
+from jobs.contract import (
+    Check,
+    EngineMode,
+    ExceptionSeen,
+    Exit,
+    Failure,
+    Isolation,
+    Phase,
+    Timeout,
+)
+from orchestrator.classify import Retry, classify, taxonomy
 from tests.builders import a_failed_report, a_report, an_attempt
 
 # Messages as vLLM 0.32.0 gives them, shortened.
@@ -89,6 +100,105 @@ def test_an_engine_that_exits_in_peace_before_it_has_done_all_did_not_pass(phase
 
 def test_a_build_that_cannot_be_imported_is_broken() -> None:
     assert classify(an_attempt(None, exit=Exit(code=1), phase=Phase.IMPORT)) == "build_broken"
+
+
+def test_a_check_counts_as_done_only_with_what_it_was_to_see() -> None:
+    imported = a_report(ready=False, phase=Phase.TEARDOWN)
+
+    assert classify(an_attempt(imported), check=Check.IMPORT) is None
+    assert classify(an_attempt(imported), check=Check.INIT) == "engine_exited"
+    unread = replace(imported, vllm_path=None)
+    assert classify(an_attempt(unread), check=Check.IMPORT) == "engine_exited"
+
+
+def test_a_cell_that_waited_for_a_download_did_not_simply_take_too_long() -> None:
+    ended = Exit(timed_out=Timeout.PHASE)
+    waiting = ("httpcore/_backends/sync.py:128 read", "huggingface_hub/file_download.py:9 get")
+
+    assert classify(an_attempt(exit=ended, waiting=waiting)) == "download_failed"
+    assert classify(an_attempt(exit=ended, waiting=("vllm/x.py:1 f",))) == "timeout"
+
+
+def test_a_host_that_nobody_else_used_was_ended_by_its_cell() -> None:
+    lost = an_attempt(exit=Exit(host_lost=True))
+
+    assert classify(replace(lost, isolation=Isolation.COLD)) == "ends_its_host"
+
+
+@pytest.mark.parametrize(
+    ("outer", "category"),
+    [
+        ("huggingface_hub.errors.RepositoryNotFoundError", "repository_not_found"),
+        ("huggingface_hub.errors.GatedRepoError", "gated_repo"),
+    ],
+)
+def test_what_a_status_of_the_hub_means_is_in_the_exception_around_it(
+    outer: str, category: str
+) -> None:
+    chain = (
+        ExceptionSeen(type=outer, message="401 Client Error."),
+        ExceptionSeen(type="httpx.HTTPStatusError", message="Client error '401 Unauthorized' for"),
+    )
+    report = a_report(ready=False, failure=Failure(phase=Phase.CONFIG, chain=chain))
+
+    assert classify(an_attempt(report)) == category
+
+
+WRAPPED = Failure(
+    phase=Phase.LOAD,
+    chain=(ExceptionSeen(type="Exception", message="WorkerProc initialization failed due to"),),
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "category"),
+    [
+        ("VllmWorker-1 was ended by SIGSEGV", "segfault"),
+        ("VllmWorker-1 was ended by SIGBUS", "bus_error"),
+        ("VllmWorker-1 was ended by SIGKILL", "worker_killed"),
+        ("VllmWorker-1 exited with code 1", "worker_died"),
+    ],
+)
+def test_an_engine_whose_worker_went_is_told_by_how_that_ended(told: str, category: str) -> None:
+    ended = ExceptionSeen(type="jobs.probe.children.ProcessEnded", message=told)
+    failure = replace(WRAPPED, chain=(ended, *WRAPPED.chain))
+
+    assert classify(an_attempt(a_report(ready=False, failure=failure))) == category
+
+
+def test_an_exception_says_more_than_how_another_process_ended() -> None:
+    ended = ExceptionSeen(type="jobs.probe.children.ProcessEnded", message="x was ended by SIGTERM")
+    full = ExceptionSeen(type="OSError", message="[Errno 28] No space left on device")
+    failure = Failure(phase=Phase.LOAD, chain=(ended, full))
+
+    assert classify(an_attempt(a_report(ready=False, failure=failure))) == "no_space"
+
+
+def test_where_only_a_wrapper_was_caught_the_last_words_in_the_log_decide() -> None:
+    report = a_report(ready=False, failure=WRAPPED)
+    tail = "(Worker pid=7) ERROR 12-02 11:00:00 [x.py:1] OSError: No space left on device\nbye"
+
+    assert classify(an_attempt(report, log_tail=tail)) == "no_space"
+    assert classify(an_attempt(report)) == "worker_died"
+
+
+def test_errors_that_an_engine_survived_do_not_explain_its_end() -> None:
+    tail = "OSError: No space left on device\n" + "going on\n" * 20
+
+    assert classify(an_attempt(a_report(phase=Phase.LOAD), log_tail=tail)) == "engine_exited"
+
+
+def test_what_may_be_tried_again_is_not_deterministic() -> None:
+    for name, category in taxonomy().categories.items():
+        assert category.deterministic is (category.retry is Retry.NEVER) or name == "timeout"
+
+
+def test_the_docs_list_every_category_as_the_rules_have_it() -> None:
+    docs = (Path(__file__).parents[2] / "docs" / "concepts.md").read_text()
+
+    for name, category in taxonomy().categories.items():
+        assert f"| `{name}` | {category.owner} |" in docs
+        assert f"| {category.next} |" in docs
 
 
 def test_an_unknown_failure_on_the_first_step_says_so() -> None:

@@ -1,22 +1,28 @@
 """Attempts, retries, and what becomes a record."""
 
 import signal
+from dataclasses import replace
 from pathlib import Path
 
-from jobs.contract import Exit
+from jobs.contract import ExceptionSeen, Exit, Failure, Isolation, Phase
+from orchestrator.cells import Cell
 from orchestrator.judge import Verdict
 from orchestrator.plan import Plan, needs
 from orchestrator.records import Record
 from orchestrator.schedule import Places, Schedule
-from tests.builders import a_build, a_cell, a_failed_report, an_attempt
+from tests.builders import a_build, a_cell, a_failed_report, a_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster
 
 CELL = a_cell()
 KILLED = an_attempt(None, exit=Exit(signal=signal.SIGKILL))
 
 
+def a_plan(cell: Cell) -> Plan:
+    return Plan(runnable=(cell,), unplaceable={}, hosts={}, needs={cell.id: needs(cell)})
+
+
 def run(cluster: FakeCluster, plan: Plan | None = None) -> list[Record]:
-    plan = plan or Plan(runnable=(CELL,), unplaceable={}, hosts={}, needs={CELL.id: needs(CELL)})
+    plan = plan or a_plan(CELL)
     places = Places(cells=Path("cells"), cache="cache")
     return [*filter(None, Schedule(cluster, {CELL.id: a_build()}, places).run(plan))]
 
@@ -45,6 +51,52 @@ def test_a_killed_probe_is_tried_once_more_and_then_failed() -> None:
     assert record.earlier == ("worker_killed: ended by SIGKILL",)
     assert record.attempt is not None
     assert record.attempt.number == 2
+
+
+HOST_LOST = an_attempt(None, exit=Exit(host_lost=True))
+
+
+def test_a_cell_that_was_lost_with_a_host_of_others_passes_in_a_host_of_its_own() -> None:
+    cluster = FakeCluster(script={CELL.id: [HOST_LOST]})
+
+    [record] = run(cluster)
+
+    assert record.verdict is Verdict.PASSED
+    assert record.earlier == ("host_lost: the host that it was forked from went away",)
+    assert cluster.isolations == [Isolation.WARM, Isolation.COLD]
+
+
+def test_a_cell_that_ends_its_own_host_too_is_the_cause_itself() -> None:
+    cell = replace(CELL, attempts=9)
+    lost_its_own = replace(HOST_LOST, isolation=Isolation.COLD)
+    cluster = FakeCluster(script={CELL.id: [HOST_LOST, *[lost_its_own] * 7]})
+
+    [record] = run(cluster, a_plan(cell))
+
+    assert (record.verdict, record.judgement.category) == (Verdict.FAILED, "ends_its_host")
+    assert cluster.isolations == [Isolation.WARM, Isolation.COLD, Isolation.COLD]
+
+
+def test_what_passes_by_itself_is_tried_as_often_as_the_cell_has_attempts() -> None:
+    busy = an_attempt(a_failed_report("[Errno 98] Address already in use"))
+    cluster = FakeCluster(script={CELL.id: [busy] * 3})
+
+    [record] = run(cluster, a_plan(replace(CELL, attempts=4)))
+
+    assert record.verdict is Verdict.PASSED
+    assert cluster.submitted == [CELL.id] * 4
+
+
+def test_what_nothing_explains_is_not_tried_for_ever() -> None:
+    cancelled = ExceptionSeen(type="RuntimeError", message="cancelled")
+    failure = Failure(phase=Phase.LOAD, chain=(cancelled,))
+    died = an_attempt(a_report(ready=False, failure=failure))
+    cluster = FakeCluster(script={CELL.id: [died] * 9})
+
+    [record] = run(cluster, a_plan(replace(CELL, attempts=9)))
+
+    assert record.judgement.category == "worker_died"
+    assert cluster.submitted == [CELL.id] * 2
 
 
 def test_a_failure_that_would_come_again_is_not_tried_again() -> None:

@@ -153,8 +153,12 @@ def says_something(seen: ExceptionSeen) -> bool:
 
 
 def root(failure: Failure) -> ExceptionSeen:
-    """The innermost exception that says more than that another process failed."""
-    return next(filter(says_something, reversed(failure.chain)), failure.root)
+    """
+    The innermost exception that says more than that another process failed; a limit of the
+    emulation says most, whatever came of it.
+    """
+    told = [*filter(says_something, reversed(failure.chain))] or [failure.root]
+    return next(filter(_is_limit, told), told[0])
 
 
 def last_words(log_tail: str) -> tuple[ExceptionSeen, ...]:
@@ -193,13 +197,17 @@ def _by_exception(failure: Failure, mode: EngineMode) -> str | None:
 
 def _by_rule(chain: tuple[ExceptionSeen, ...], phase: Phase, mode: EngineMode) -> str | None:
     """The innermost exception decides; an outer one only where no rule knows the inner."""
-    if any(seen.type.rsplit(".", 1)[-1] == "EmulationLimit" for seen in chain):
+    if any(map(_is_limit, chain)):
         return EMULATION_LIMIT
     for seen in reversed(chain):
         for rule in taxonomy().rules:
             if rule.fits(seen, phase, mode):
                 return rule.category
     return None
+
+
+def _is_limit(seen: ExceptionSeen) -> bool:
+    return seen.type.rsplit(".", 1)[-1] == "EmulationLimit"
 
 
 def _by_end(attempt: Attempt, phase: Phase, mode: EngineMode) -> str:

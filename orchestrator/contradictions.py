@@ -110,8 +110,8 @@ def _of_suite(suite: Suite, raw: Mapping[str, Any], files: ConfFiles) -> Iterato
         yield f"{place}: emulated engines can't {suite.check}: set suite.check=init"
     if suite.check is Check.IMPORT and (asking := [*_asking(raw)]):
         yield (
-            f"{place}: import makes no engine, so nothing could become of what "
-            f"{', '.join(asking)} ask for: set suite.check=init, or backend=[auto]"
+            f"{place}: import makes no engine, so the requests of "
+            f"{', '.join(asking)} would come to nothing: set suite.check=init, or backend=[auto]"
         )
     if suite.proof is not None:
         yield from _of_proof(suite.proof, sorted(raw.get("build") or ()), files)

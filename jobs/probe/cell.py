@@ -159,8 +159,6 @@ def _end_children() -> None:
 def _failed(report: ProbeReport, error: BaseException, folder: Path) -> ProbeReport:
     """The report with its failure; what was seen before stays in it."""
     chain = exceptions.chain(error)
-    if report.engine_mode is EngineMode.EMULATED:
-        chain = limits.explained(chain)
     elsewhere = error_log.first_elsewhere(folder)
     entered = phases.history(folder)[-1].phase
     if elsewhere is None:

@@ -16,7 +16,7 @@ from jobs.contract import (
     Phase,
     Timeout,
 )
-from orchestrator.classify import Retry, classify, taxonomy
+from orchestrator.classify import Retry, classify, root, taxonomy
 from tests.builders import a_failed_report, a_report, an_attempt
 
 # Messages as vLLM 0.32.0 gives them, shortened.
@@ -210,6 +210,11 @@ def test_an_unknown_failure_on_the_first_step_says_so() -> None:
 # Of emulated engines: texts of torch, Python and transformers, shortened.
 LIMITS = [
     ("RuntimeError", "Tensor.item() cannot be called on meta tensors"),
+    ("NotImplementedError", "Cannot copy out of meta tensor; no data!"),
+    ("AssertionError", "Torch not compiled with CUDA enabled"),
+    ("RuntimeError", "Tried to instantiate dummy base class CUDAGraph"),
+    ("builtins.ImportError", "cannot import name 'x' from 'vllm._C' (unknown location)"),
+    ("jobs.probe.emulation.limits.EmulationLacks", "torch.cuda.x: nothing runs here"),
     (
         "NotImplementedError",
         "Could not run 'aten::_local_scalar_dense' with arguments from the 'Meta' backend.",
@@ -256,6 +261,7 @@ def test_a_limit_of_the_emulation_counts_wherever_it_is_in_the_chain() -> None:
     report = a_report(ready=False, failure=failure)
 
     assert classify(an_attempt(report), EngineMode.EMULATED) == "emulation_limit"
+    assert root(failure) == limit
 
 
 def test_a_host_that_dies_of_a_missing_package_names_its_last_exception() -> None:

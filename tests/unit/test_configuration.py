@@ -109,6 +109,15 @@ the configuration does not make sense:
 """)
 
 
+def test_a_backend_that_asks_for_something_is_no_good_to_a_check_without_an_engine() -> None:
+    words = [*AXES, "suite.check=import", "backend=[auto,triton_attn]"]
+
+    assert mistakes(*words) == snapshot("""\
+the configuration does not make sense:
+  - conf/suite/none.yaml: suite.check: import makes no engine, so the requests of triton_attn would come to nothing: set suite.check=init, or backend=[auto]\
+""")
+
+
 def test_only_gpus_can_be_emulated() -> None:
     assert "only cards of nvidia and amd can be emulated" in mistakes(
         *AXES, "+hardware.x={vendor: cpu, engine_modes: [emulated]}"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from jobs.contract import EMULATION_VARIABLE, Card, Emulation, ExceptionSeen, PackageSet, to_json
-from jobs.probe.emulation import amdsmi, limits, nvml, start
+from jobs.probe.emulation import amdsmi, nvml, start
 from jobs.probe.emulation.architecture import capability
 from jobs.probe.emulation.ledger import Ledger
 from jobs.probe.emulation.limits import EmulationLacks, EmulationLimit
@@ -122,53 +122,6 @@ def test_whatever_is_replaced_or_made_up_is_in_the_ledger() -> None:
     assert ledger.stubs == ["made_up", "hollow.*"]
     assert ledger.replaced == [f"{__name__}.Replaceable.answer"]
     assert Replaceable.answer == 2
-
-
-@pytest.mark.parametrize(
-    ("message", "limit"),
-    [
-        ("Tensor.item() cannot be called on meta tensors", "the values of a tensor"),
-        ("Cannot copy out of meta tensor; no data!", "the values of a tensor"),
-        ("Torch not compiled with CUDA enabled", "torch.cuda"),
-        ("Tried to instantiate dummy base class CUDAGraph", "torch.cuda"),
-        ("'_OpNamespace' '_rocm_C' object has no attribute 'wvSplitK'", "operator wvSplitK"),
-        ("No module named 'mamba_ssm'", "module mamba_ssm"),
-        ("cannot import name 'x' from 'vllm._C' (unknown location)", "stub x"),
-    ],
-)
-def test_an_error_that_comes_of_having_no_card_is_a_limit(message: str, limit: str) -> None:
-    wrapper, root = seen("builtins.RuntimeError", "outer"), seen("builtins.Exception", message)
-
-    *before, last = limits.explained([wrapper, root])
-
-    assert before == [wrapper, root]
-    assert last.type == "jobs.probe.emulation.limits.EmulationLimit"
-    assert last.message.startswith(f"{limit}: ")
-
-
-@pytest.mark.parametrize(
-    ("module", "limit"), [("vllm.nothing_here", False), ("vllm._rocm_C", True), ("vllm_x", True)]
-)
-def test_a_module_that_vllm_lacks_is_its_own_fault_unless_it_is_compiled(
-    module: str, limit: bool
-) -> None:
-    chain = [seen("builtins.ModuleNotFoundError", f"No module named '{module}'")]
-
-    assert (len(limits.explained(chain)) == 2) is limit
-
-
-def test_an_error_that_a_limit_caused_ends_in_the_limit() -> None:
-    limit = seen("jobs.probe.emulation.limits.EmulationLimit", "torch.ops._C.x: has no kernel here")
-    outer = seen("builtins.ValueError", "so it can't be")
-
-    assert limits.explained([outer, limit]) == (outer, limit)
-    assert limits.explained([limit, outer]) == (limit, outer, limit)
-
-
-def test_an_error_of_vllms_stays_as_it_is() -> None:
-    error = seen("builtins.ValueError", "No KV cache layout satisfies every supported set")
-
-    assert limits.explained([error]) == (error,)
 
 
 def test_what_is_to_be_pretended_comes_as_json(monkeypatch: pytest.MonkeyPatch) -> None:

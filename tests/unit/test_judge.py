@@ -1,11 +1,12 @@
 """From a cell and what was seen to a verdict."""
 
 import signal
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from jobs.contract import Exit, Phase
+from jobs.contract import Check, Exit, Phase
 from orchestrator.config import Asked, Expectation, RequestVerdict
 from orchestrator.judge import Judgement, Verdict, judge
 from tests.builders import (
@@ -208,6 +209,26 @@ def test_a_patched_build_whose_files_were_not_imported_fails_whatever_the_engine
     report = a_report(sources={"vllm/x.py": "b" * 64})
 
     judgement = judge(a_cell(), build, an_attempt(report))
+
+    assert (judgement.verdict, judgement.category) == (Verdict.FAILED, "build_mismatch")
+
+
+def test_a_build_that_was_only_to_be_imported_passes_when_it_was() -> None:
+    cell = replace(a_cell(speculative=EAGLE3), check=Check.IMPORT)
+    build = a_build(sources={"vllm/x.py": "a" * 64})
+    report = a_report(ready=False, phase=Phase.TEARDOWN, sources=dict(build.sources))
+
+    judgement = judge(cell, build, an_attempt(report))
+
+    assert (judgement.verdict, judgement.reasons) == (Verdict.PASSED, ())
+    assert judgement.requests == {}
+
+
+def test_an_import_of_other_files_than_the_builds_fails() -> None:
+    cell = replace(a_cell(), check=Check.IMPORT)
+    report = a_report(ready=False, phase=Phase.TEARDOWN, sources={"vllm/x.py": "b"})
+
+    judgement = judge(cell, a_build(sources={"vllm/x.py": "a"}), an_attempt(report))
 
     assert (judgement.verdict, judgement.category) == (Verdict.FAILED, "build_mismatch")
 

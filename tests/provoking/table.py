@@ -9,7 +9,7 @@ NOTHING = "none"
 
 
 def line(answer: Answer) -> str:
-    mark = "ok   " if answer.is_right else "WRONG" if answer.misleads else "vague"
+    mark = "ok   " if answer.is_right else "WRONG" if answer.misleads else "near "
     called = answer.got or NOTHING
     if not answer.is_right:
         called += f" instead of {answer.scenario.expected or NOTHING}"

@@ -148,6 +148,26 @@ def test_junit_survives_control_characters_in_a_message() -> None:
     ET.fromstring(junit.to_junit(document.build("r", "s", result, decision)))
 
 
+def test_every_form_says_cause_owner_and_next_step_and_shows_where_it_was() -> None:
+    cell = a_cell("cpu/llama/bad/v0_32")
+    records = [recorded(cell, a_failed_report("Address already in use"))]
+    result = matrix.build([cell], records)
+    report = document.build("r", "s", result, decide(result, Gate(), today=date(2026, 12, 2)))
+    screen = io.StringIO()
+    Console(width=200, file=screen).print(terminal.render(report))
+
+    forms = {
+        "terminal": screen.getvalue(),
+        "markdown": markdown.to_markdown(report).replace("\\", ""),
+        "junit": junit.to_junit(report),
+        "explain": explain.to_text(report, report.cells[0], []),
+    }
+
+    needed = ("ValueError: Address already in use", "cluster", "end it, or leave", "at vllm/x.py:1")
+    missing = [(name, part) for name, text in forms.items() for part in needed if part not in text]
+    assert missing == []
+
+
 def test_explain_ends_with_a_command_for_the_cell_alone() -> None:
     report = a_document()
     command = ["suite=demo", "suite.select=[x]", "isolation=cold"]

@@ -54,6 +54,12 @@ class Redactor:
     names: tuple[str, ...]
     """Further names, or endings of names, that hold secrets."""
 
+    def __or__(self, other: "Redactor") -> "Redactor":
+        return Redactor(
+            forms=_longest_first({*self.forms, *other.forms}),
+            names=tuple(dict.fromkeys([*self.names, *other.names])),
+        )
+
     def text(self, text: str) -> str:
         for form in self.forms:
             text = text.replace(form, MASK)
@@ -125,7 +131,7 @@ def redactor(holders: Mapping[str, Any], more: Iterable[str] = ()) -> Redactor:
     names = tuple(more)
     secrets = {secret for secret in _secrets_in(holders, "", names) if _can_be_searched(secret)}
     forms = {form for secret in secrets for form in _forms(secret)}
-    return Redactor(forms=tuple(sorted(forms, key=lambda form: (-len(form), form))), names=names)
+    return Redactor(forms=_longest_first(forms), names=names)
 
 
 @functools.cache
@@ -165,6 +171,10 @@ def _secrets_in(value: Any, name: str, more: tuple[str, ...]) -> Iterator[str]:
             yield from secret_shapes.passwords_of_urls(value)
         case _:
             pass
+
+
+def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
+    return tuple(sorted(forms, key=lambda form: (-len(form), form)))
 
 
 def _can_be_searched(secret: str) -> bool:

@@ -4,11 +4,11 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from io import TextIOWrapper
 
 from rich.console import Console
 from rich.markup import escape
 
+from orchestrator import discretion
 from orchestrator.conf_files import nearest
 from orchestrator.errors import ClusterError, ConfigError, RunError, StoppedError
 from orchestrator.supervise import supervised
@@ -33,10 +33,9 @@ Exit codes: 0 ships, 1 blocked, 2 configuration or usage, 3 nothing to run,
 
 
 def main() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")
     words = sys.argv[1:]
+    discretion.begin()
+    discretion.hide({word.partition("=")[0]: word.partition("=")[2] for word in words})
     sys.exit(_supervised(words) if _runs(words) else answer(words))
 
 

@@ -18,7 +18,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from orchestrator import checking
+from orchestrator import checking, discretion
 from orchestrator.checking import SENSELESS
 from orchestrator.conf_files import AXES, ConfFiles, nearest
 from orchestrator.config import Config
@@ -86,7 +86,15 @@ def _checked(composed: DictConfig, folders: Sequence[Path], choices: Mapping[str
         raw: Any = OmegaConf.to_container(ours, resolve=True, throw_on_missing=True)
     except OmegaConfBaseException as error:
         raise ConfigError(SENSELESS, [_one_line(error)]) from None
+    # Of what is wrong in it, messages quote the text.
+    discretion.hide(raw, _names_of_secrets(raw))
     return checking.load(raw, ConfFiles(folders=tuple(folders), choices=choices))
+
+
+def _names_of_secrets(raw: Mapping[str, Any]) -> list[str]:
+    """Nobody has checked yet what stands there."""
+    said = raw.get("secrets")
+    return [name for name in said if isinstance(name, str)] if isinstance(said, list) else []
 
 
 def _chosen(overrides: Sequence[Override], folders: Sequence[Path]) -> dict[str, list[str]]:

@@ -14,6 +14,7 @@ import pydantic
 import yaml
 
 from jobs.contract import BuildSpec, EngineMode, Phase, ProvisionedBuild
+from jobs.secrets import Redactor
 from orchestrator import evidence, gate, history, matrix, reuse, run_directory
 from orchestrator.cells import Cell, expand, merge, possible
 from orchestrator.checking import build_specs
@@ -60,7 +61,7 @@ def validate(
     claim = run_directory.claimed(runs, asked, today=_today(), resume=common.resume)
     with claim as (run, resumed):
         progress.say(f"{'resuming' if resumed else 'run directory'} {run.path}")
-        run.write("config.yaml", _as_yaml(configs))
+        run.write("config.yaml", _as_yaml(configs, asked.redactor()))
         try:
             with _stoppable():
                 _run_cells(run, asked, common, start, progress, resumed=resumed)
@@ -195,10 +196,10 @@ def _specs(cells: Sequence[Cell]) -> list[BuildSpec]:
     return [*{cell.build.name: cell.build for cell in cells}.values()]
 
 
-def _as_yaml(configs: Sequence[Config]) -> str:
+def _as_yaml(configs: Sequence[Config], hidden: Redactor) -> str:
     """The resolved configuration; a multirun has one document per job."""
     adapter = pydantic.TypeAdapter(Config)
-    dumped = [adapter.dump_python(config, mode="json") for config in configs]
+    dumped = [hidden.value(adapter.dump_python(config, mode="json")) for config in configs]
     return yaml.safe_dump_all(dumped, sort_keys=False)
 
 

@@ -50,8 +50,8 @@ class Asked:
 
     def redactor(self) -> Redactor:
         """Of the secrets that this process has, and those that engines are given."""
-        parts = {id(part): part for cell in self.cells for part in (cell.model, cell.backend)}
-        given = [dataclasses.asdict(part) for part in parts.values()]
+        parts = [part for cell in self.cells for part in (cell.model, cell.backend, cell.build)]
+        given = [dataclasses.asdict(part) for part in {id(part): part for part in parts}.values()]
         names = dict.fromkeys(name for cell in self.cells for name in cell.secrets)
         return redactor({"here": os.environ, "given": given}, names)
 

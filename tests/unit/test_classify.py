@@ -179,7 +179,7 @@ def test_where_only_a_wrapper_was_caught_the_last_words_in_the_log_decide() -> N
     tail = "(Worker pid=7) ERROR 12-02 11:00:00 [x.py:1] OSError: No space left on device\nbye"
 
     assert classify(an_attempt(report, log_tail=tail)) == "no_space"
-    assert classify(an_attempt(report)) == "worker_died"
+    assert classify(an_attempt(report)) == "unknown"
 
 
 def test_errors_that_an_engine_survived_do_not_explain_its_end() -> None:

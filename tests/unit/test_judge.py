@@ -96,7 +96,7 @@ def an_unset_draft(**cell: Any) -> Judgement:
 def test_an_unset_draft_that_does_not_inherit_on_v2_breaks_the_contract() -> None:
     judgement = an_unset_draft()
 
-    assert judgement.verdict is Verdict.FAILED
+    assert (judgement.verdict, judgement.category) == (Verdict.FAILED, "inheritance_broken")
     assert "draft.attention_backend was autoselected" in judgement.reasons[0]
 
 

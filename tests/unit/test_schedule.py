@@ -95,7 +95,7 @@ def test_what_nothing_explains_is_not_tried_for_ever() -> None:
 
     [record] = run(cluster, a_plan(replace(CELL, attempts=9)))
 
-    assert record.judgement.category == "worker_died"
+    assert record.judgement.category == "unknown"
     assert cluster.submitted == [CELL.id] * 2
 
 

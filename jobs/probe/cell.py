@@ -132,8 +132,12 @@ def _check_what_is_real(request: ProbeRequest) -> None:
 
 def _has_children(request: ProbeRequest) -> bool:
     """Whether the engine is more than this process."""
-    largest = max(request.engine_args.get(size, 1) for size in PARALLEL_SIZES)
-    return os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] != "0" or largest > 1
+    asked = request.engine_args
+    return (
+        os.environ["VLLM_ENABLE_V1_MULTIPROCESSING"] != "0"
+        or asked.get("distributed_executor_backend", "uni") != "uni"
+        or max(asked.get(size, 1) for size in PARALLEL_SIZES) > 1
+    )
 
 
 def _shut_down(core: Any) -> None:

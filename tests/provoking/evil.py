@@ -7,7 +7,6 @@ gets it after the fork, so that all of them share a host.
 
 import ctypes
 import mmap
-import multiprocessing
 import os
 import resource
 import signal
@@ -26,11 +25,17 @@ MIB = 2**20
 
 
 def at(place: str) -> None:
-    """Of the workers with processes of their own, only the second is evil."""
     where, _, deed = os.environ.get("MATRIX_EVIL", "").partition(":")
-    alone = multiprocessing.parent_process() is None
-    if where == place and (alone or multiprocessing.current_process().name.endswith("1")):
+    if where == place and is_last():
         DEEDS[deed]()
+
+
+def is_last() -> bool:
+    """Of several workers, only one is evil."""
+    from torch import distributed
+
+    alone = not distributed.is_initialized()
+    return alone or distributed.get_rank() == distributed.get_world_size() - 1
 
 
 def raises() -> None:

@@ -24,6 +24,7 @@ SMALL: dict[str, Any] = {
 }
 REAL_WEIGHTS = {"load_format": "auto"}
 TWO_WORKERS = {"tensor_parallel_size": 2}
+A_WORKER = {"distributed_executor_backend": "mp"}
 EAGLE3 = {"method": "eagle3", "model": "shipped:eagle3", "num_speculative_tokens": 2}
 MEDUSA = {"method": "medusa", "model": "shipped:medusa", "num_speculative_tokens": 2}
 
@@ -93,7 +94,8 @@ def deed(deed: str, expected: str | None, *, at: str = "load", **more: Any) -> S
 
 def deed_of_worker(name: str, expected: str, *, at: str = "load", **more: Any) -> Scenario:
     told = f"a worker {name.replace('_', ' ')} at {at}"
-    return deed(name, expected, at=at, name=told, args=TWO_WORKERS, slow=True, **more)
+    args = more.pop("args", A_WORKER)
+    return deed(name, expected, at=at, name=told, args=args, slow=True, **more)
 
 
 IN_LOAD = {Phase.LOAD: 3.0}
@@ -247,12 +249,12 @@ SCENARIOS = (
     deed("leaves_no_shared_memory", "shm_too_small", at="start", args=TWO_WORKERS),
     deed("takes_a_port_twice", "port_in_use"),
     # Of an engine with several processes
-    deed_of_worker("raises", "patch_raised"),
+    deed_of_worker("raises", "patch_raised", args=TWO_WORKERS),
     deed_of_worker("breaks_the_loader", "internal_error"),
     deed_of_worker("fills_the_disk", "no_space"),
-    deed_of_worker("segfault", "segfault"),
+    deed_of_worker("segfault", "segfault", args=TWO_WORKERS),
     deed_of_worker("is_killed", "worker_killed"),
-    deed_of_worker("exits_with_one", "worker_died"),
+    deed_of_worker("exits_with_one", "worker_died", args=TWO_WORKERS),
     deed_of_worker("is_killed", "worker_killed", at="step"),
     deed_of_worker("hangs", "timeout", deadlines_s={Phase.LOAD: 8.0}),
     # What is no failure

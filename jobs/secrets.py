@@ -20,6 +20,9 @@ from jobs import secret_shapes
 
 MASK = "***"
 
+NAMES_VARIABLE = "MATRIX_HIDDEN_NAMES"
+"""Tells the processes of a cell which further names hold secrets, with commas between them."""
+
 SHORTEST = 6
 """Characters. What is shorter, or a plain word, stands in any text and is not searched for."""
 
@@ -132,6 +135,12 @@ def redactor(holders: Mapping[str, Any], more: Iterable[str] = ()) -> Redactor:
     secrets = {secret for secret in _secrets_in(holders, "", names) if _can_be_searched(secret)}
     forms = {form for secret in secrets for form in _forms(secret)}
     return Redactor(forms=_longest_first(forms), names=names)
+
+
+def of_this_process() -> Redactor:
+    """Of the environment that a process of a cell has."""
+    names = os.environ.get(NAMES_VARIABLE, "").split(",")
+    return redactor(os.environ, filter(None, names))
 
 
 @functools.cache

@@ -18,6 +18,7 @@ from jobs.contract import EMULATION_VARIABLE, CellRequest, Emulation, PackageSet
 from jobs.node import runtime_folder
 from jobs.node.errors import NodeError
 from jobs.quiet import NO_USAGE_REPORTS
+from jobs.secrets import NAMES_VARIABLE
 
 DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 """Ray sets them anew for each task; an engine reads them when it starts."""
@@ -65,7 +66,12 @@ def of_cell(request: CellRequest, temporary: Path, port: int) -> dict[str, str |
     devices = {name: os.environ.get(name) for name in DEVICE_VARIABLES}
     caches = _caches(temporary)
     asked = {name: value for name, value in request.env.items() if waits(name) or name in caches}
-    return {**devices, **caches, "TMPDIR": str(temporary), "VLLM_PORT": str(port), **asked}
+    ours = {
+        "TMPDIR": str(temporary),
+        "VLLM_PORT": str(port),
+        NAMES_VARIABLE: ",".join(request.secrets),
+    }
+    return {**devices, **caches, **ours, **asked}
 
 
 def waits(name: str) -> bool:

@@ -17,6 +17,7 @@ import signal
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs import secrets
 from jobs.contract import ExceptionSeen
 from jobs.probe import environment, exceptions, files
 
@@ -45,7 +46,8 @@ class ErrorLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.exc_info and record.exc_info[1] is not None:
             error = _logged(record, record.exc_info[1])
-            files.append_line(environment.folder() / ERRORS, json.dumps(dataclasses.asdict(error)))
+            shown = secrets.of_this_process().value(dataclasses.asdict(error))
+            files.append_line(environment.folder() / ERRORS, json.dumps(shown))
 
 
 def arm_stack_dumps() -> None:

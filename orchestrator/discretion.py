@@ -19,6 +19,8 @@ class Discreet(TextIOWrapper):
             errors="replace",
             line_buffering=stream.line_buffering,
         )
+        # It would close the buffer when it goes.
+        self._origin = stream
         self.redactor = redactor(os.environ)
 
     def write(self, text: str) -> int:

@@ -51,13 +51,6 @@ class Step:
     wait_s: float
 
 
-HUNG = (
-    Step(signal=signal.SIGUSR1, wait_s=1.0),
-    Step(signal=signal.SIGTERM, wait_s=3.0),
-    Step(signal=signal.SIGKILL, wait_s=10.0),
-)
-"""For a cell past its deadline: its stacks go to its log first."""
-
 LEFT_BEHIND = (
     Step(signal=None, wait_s=1.0),
     Step(signal=signal.SIGTERM, wait_s=2.0),

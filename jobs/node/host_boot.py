@@ -1,5 +1,6 @@
 """The start of a host, until it answers or its time is up."""
 
+import signal
 import socket
 import subprocess
 import time
@@ -14,6 +15,13 @@ from jobs.node.errors import HostBootError, NodeError
 
 IDLE_S = 20.0
 POLL_S = 0.02
+
+HUNG = (
+    processes.Step(signal=signal.SIGUSR1, wait_s=1.0),
+    processes.Step(signal=signal.SIGTERM, wait_s=3.0),
+    processes.Step(signal=signal.SIGKILL, wait_s=10.0),
+)
+"""For a host that is not there in time: its stacks go to its log first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,7 +62,7 @@ def boot(host: Host, *options: str) -> tuple[subprocess.Popen[bytes], socket.soc
     try:
         return started, _await(started, host)
     except TimeoutError:
-        processes.end_all(session, processes.HUNG)
+        processes.end_all(session, HUNG)
         started.wait()
         raise HostBootError(Exit(timed_out=Timeout.PHASE), tail(host.log)) from None
     except BaseException:
@@ -64,8 +72,8 @@ def boot(host: Host, *options: str) -> tuple[subprocess.Popen[bytes], socket.soc
 
 
 def _start(host: Host, options: tuple[str, ...]) -> subprocess.Popen[bytes]:
-    try:
-        with host.log.open("wb") as log:
+    with host.log.open("wb") as log:
+        try:
             return subprocess.Popen(
                 [*host.command(), *options],
                 env=host.env,
@@ -75,8 +83,8 @@ def _start(host: Host, options: tuple[str, ...]) -> subprocess.Popen[bytes]:
                 stderr=log,
                 start_new_session=True,
             )
-    except OSError as error:
-        raise NodeError(f"{host.python} can't be started: {error}") from error
+        except OSError as error:
+            raise NodeError(f"{host.python} can't be started: {error}") from error
 
 
 def _await(started: subprocess.Popen[bytes], host: Host) -> socket.socket:

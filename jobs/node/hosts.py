@@ -9,7 +9,6 @@ import fcntl
 import hashlib
 import json
 import os
-import select
 import socket
 import subprocess
 import time
@@ -75,17 +74,6 @@ def ended(host: socket.socket) -> Exit | None:
         return None
     except OSError as error:
         raise HostLostError from error
-
-
-def wait(host: socket.socket, timeout_s: float) -> Exit:
-    """How the forked cell ended. Raises TimeoutError when it did not."""
-    until = time.monotonic() + timeout_s
-    while (left_s := until - time.monotonic()) > 0:
-        # In slices: Ray cancels a task with a note to Python, which wakes no system call.
-        select.select([host], [], [], min(left_s, 0.5))
-        if how := ended(host):
-            return how
-    raise TimeoutError
 
 
 def _host(request: CellRequest) -> Host:

@@ -16,7 +16,7 @@ from jobs.contract import CellRequest, Exit, Isolation, Phase, to_json
 from jobs.node import device_memory, environment, hosts, ports, runtime_folder, stacks, watching
 from jobs.node.cell_files import CellFiles
 from jobs.node.cell_log import CellLog
-from jobs.node.errors import HostBootError
+from jobs.node.errors import HostBootError, HostLostError
 from jobs.node.footprint import Footprint
 from jobs.node.kernel_log import KernelLog
 from jobs.secrets import Redactor
@@ -97,6 +97,10 @@ def _forked(cell: _Cell, temporary: Path, port: int, began: float) -> Outcome:
     try:
         tree = hosts.fork(cell.host, _order(cell, temporary, port, token), cell.log.sink)
         return _watched(cell, tree, began)
+    except HostLostError:
+        processes.end_all(tree, processes.AT_ONCE)
+        seconds = time.monotonic() - began
+        return Outcome(exit=Exit(host_lost=True), seconds=seconds, phase=Phase.PREPARE)
     # Whoever interrupts a node must not be left with a probe.
     except BaseException:
         processes.end_all(tree, processes.AT_ONCE)
@@ -124,7 +128,9 @@ def _watched(cell: _Cell, tree: processes.Tree, began: float) -> Outcome:
     seconds, phase = time.monotonic() - began, cell.files.read_phase()
     waiting = stacks.dump(tree, cell.log) if how.timed_out else ()
     ended = processes.end_all(tree, _steps(how), cell.log.take_for)
-    if how.timed_out:
+    if how.timed_out and tree.keeper:
+        # It may have been stopped, as the rest of the cell.
+        processes.send(tree.keeper, signal.SIGCONT)
         how = watching.last_word(cell.host, cell.log, how)
     cell.log.finish()
     pids = {process.pid for process in footprint.seen}

@@ -9,18 +9,25 @@ import os
 import select
 import signal
 
+from jobs import processes
 from jobs.probe import forked
 
 GRACE_S = 2.0
 
 
-def post(watched: int) -> int:
-    """Have this process ended soon after the one that *watched* describes. Returns an id."""
+def post(watched: int) -> processes.Process:
+    """Have this process ended soon after the one that *watched* describes."""
     host = os.pidfd_open(os.getpid())
     try:
-        return forked.fork(lambda: _watch(host, watched))
+        return processes.identify(forked.fork(lambda: _watch(host, watched)))
     finally:
         os.close(host)
+
+
+def dismiss(guard: processes.Process) -> None:
+    """Have it gone before this process is, whose end it would see a little later."""
+    if processes.send(guard, signal.SIGKILL):
+        os.waitpid(guard.pid, 0)
 
 
 def _watch(host: int, watched: int) -> None:

@@ -54,6 +54,7 @@ def main() -> None:
         os.write(tell_ready, b"1")
         os.close(tell_ready)
     Host(cell.run, listener=listener, terms=terms, marker=marker).serve()
+    guard.dismiss(terms.guard)
 
 
 def _options() -> argparse.Namespace:

@@ -31,8 +31,8 @@ class Terms:
     watched: int
     """A descriptor of the process with which the host ends."""
 
-    guard: int
-    """The process that sees to that."""
+    guard: processes.Process
+    """What sees to that."""
 
     idle_s: float
     is_shared: bool
@@ -170,7 +170,7 @@ class Host:
 
     def _end_strays(self) -> None:
         """What a keeper had that was killed is the host's own child now."""
-        spared = {*self._keepers, self._terms.guard}
+        spared = {*self._keepers, self._terms.guard.pid}
         until = time.monotonic() + STRAYS_S
         while (strays := processes.children(apart_from=spared)) and time.monotonic() < until:
             for stray in strays:

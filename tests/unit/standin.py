@@ -108,7 +108,7 @@ def run(request: CellRequest) -> dict[str, Any]:
 
 
 def a_caller(request: CellRequest) -> subprocess.Popen[bytes]:
-    """Another process that runs the cell, and can be killed. Its parent is this one."""
+    """Another process that runs the cell, can be killed, and leaves what it got as attempt.json."""
     return subprocess.Popen([sys.executable, "-c", _CALLER, _packed(request)], cwd=ROOT)
 
 
@@ -118,9 +118,10 @@ def a_raylet(request: CellRequest) -> subprocess.Popen[bytes]:
 
 
 _CALLER = """
-import pickle, sys
+import pathlib, pickle, sys
 from jobs.node.run_cell import run_cell
-run_cell(*pickle.loads(bytes.fromhex(sys.argv[1])))
+request, placement = pickle.loads(bytes.fromhex(sys.argv[1]))
+pathlib.Path(request.workdir, "attempt.json").write_text(run_cell(request, placement))
 """
 
 _RAYLET = f"""
@@ -140,6 +141,13 @@ def eventually(holds: Callable[[], bool], within_s: float = 30.0) -> bool:
             return False
         time.sleep(0.02)
     return True
+
+
+def lies_in(request: CellRequest, name: str) -> Path:
+    """A file that the cell makes, once it is there and not empty."""
+    file = Path(request.workdir, name)
+    assert eventually(lambda: file.exists() and file.read_text() != "")
+    return file
 
 
 def runs(pid: int) -> bool:

@@ -17,18 +17,13 @@ from jobs.node import host_boot, host_sockets, runtime_folder
 from jobs.node.errors import NodeError
 from tests.unit.standin import a_caller, a_raylet, a_request, eventually, run, runs, started_for
 
+pytestmark = pytest.mark.usefixtures("no_host_stays")
+
 HANG = """
     (folder / "child").write_text(str(subprocess.Popen(["sleep", "600"]).pid))
     (folder / "pids").write_text(f"{host} {os.getpid()} " + (folder / "child").read_text())
     time.sleep(600)
 """
-
-
-@pytest.fixture(autouse=True)
-def _no_host_stays(tmp_path: Path) -> Iterator[None]:
-    yield
-    for process in started_for(tmp_path):
-        process.kill()
 
 
 def test_one_host_serves_many_cells(tmp_path: Path) -> None:

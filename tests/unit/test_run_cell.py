@@ -1,25 +1,25 @@
 """What comes back from a node, whatever a probe does."""
 
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
 import pytest
 
 from jobs.contract import Isolation
-from jobs.node import hosts
+from jobs.node import hosts, probing
 from jobs.node.errors import NodeError
+from jobs.processes import Step
 from tests.unit.standin import PLACEMENT, a_request, run, runs, started_for
+
+pytestmark = pytest.mark.usefixtures("no_host_stays")
 
 ISOLATIONS = pytest.mark.parametrize("isolation", list(Isolation))
 
-
-@pytest.fixture(autouse=True)
-def _no_host_stays(tmp_path: Path) -> Iterator[None]:
-    yield
-    for process in started_for(tmp_path):
-        process.kill()
+QUICK_TO_KILL = (
+    Step(signal=signal.SIGTERM, wait_s=0.2),
+    Step(signal=signal.SIGKILL, wait_s=10.0),
+)
 
 
 @ISOLATIONS
@@ -87,7 +87,7 @@ def test_a_probe_that_hangs_is_ended_with_its_stacks_in_the_log(tmp_path: Path) 
 def test_a_stopped_probe_that_shuts_its_ears_is_ended_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("jobs.node.probing.processes.HUNG", _quick_to_kill())
+    monkeypatch.setattr(probing, "OUT_OF_TIME", QUICK_TO_KILL)
     code = """
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         os.kill(os.getpid(), signal.SIGSTOP)
@@ -303,12 +303,3 @@ def test_cold_isolation_leaves_nothing(tmp_path: Path) -> None:
 
 def _children() -> set[int]:
     return {child.pid for child in psutil.Process().children(recursive=True)}
-
-
-def _quick_to_kill() -> tuple[object, ...]:
-    from jobs.processes import Step
-
-    return (
-        Step(signal=signal.SIGTERM, wait_s=0.2),
-        Step(signal=signal.SIGKILL, wait_s=10.0),
-    )

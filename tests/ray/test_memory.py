@@ -18,7 +18,7 @@ def test_a_cell_that_the_kernel_ends_for_want_of_memory_is_told_as_that(
     driver = drive(*HANGING, "attempts=1")
     probe = one_passed_and_one_hangs(driver)
 
-    with memory_limit(probe, 32 * 2**20):
+    with memory_limit(probe, 2**20):
         driver.go()
         assert driver.wait() == 1
 

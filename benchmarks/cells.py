@@ -11,7 +11,8 @@ from the request to the attempt: the engine, its report, and the end of all its 
 - `alone_s` is of the same probe in an interpreter that imports only what this cell needs,
   which a host, made for many, does not know.
 - `plain_s` is of a script with the same arguments and vLLM's own defaults, which are a
-  process for the engine and another interpreter to look at the model.
+  process for the engine and another interpreter to look at the model. Only the memory for
+  the KV cache is a probe's, since a share of the machine's may not be free.
 
 Neither Ray nor making builds ready counts. Each is the median of ROUNDS, with files in the
 page cache. The last line is one JSON object; `ratio` is `cold_s / warm_s`.
@@ -34,6 +35,7 @@ from jobs.contract import CellRequest, Isolation, Placement, to_json
 from jobs.node import environment, ports
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell
+from jobs.probe import environment as probe_environment
 from jobs.probe import shipped
 from orchestrator import cells
 from orchestrator.asking import cell_request
@@ -57,6 +59,8 @@ EMULATED = (
     "engine_mode=emulated",
     "suite.check=init",
 )
+
+KV_SPACE = "VLLM_CPU_KVCACHE_SPACE"
 
 PLAIN = """
 import json, sys
@@ -161,11 +165,14 @@ def _alone(request: CellRequest) -> None:
 
 def _plain(request: CellRequest) -> None:
     arguments = json.dumps(shipped.resolve(request.probe.engine_args))
-    _quietly([request.build.python, "-c", PLAIN, arguments], dict(os.environ))
+    env = {**os.environ, KV_SPACE: probe_environment.DEFAULTS[KV_SPACE]}
+    _quietly([request.build.python, "-c", PLAIN, arguments], env)
 
 
 def _quietly(command: Sequence[str], env: dict[str, str]) -> None:
-    subprocess.run(command, env=env, capture_output=True, check=True)
+    done = subprocess.run(command, env=env, capture_output=True, check=False, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{done.stdout}\n{done.stderr}")
 
 
 def _check(report: dict[str, object] | None) -> None:

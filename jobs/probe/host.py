@@ -22,6 +22,7 @@ import gc
 import os
 import signal
 from pathlib import Path
+from typing import NoReturn
 
 from jobs import processes
 from jobs.probe import fitness, forked, guard
@@ -45,7 +46,7 @@ def main() -> None:
 
     cell.preload()
     if obstacles := fitness.obstacles():
-        raise SystemExit(f"no cell can be forked from this process: {'; '.join(obstacles)}")
+        _refuse(obstacles)
     gc.collect()
     # What the collector never looks at is never written to, and stays shared with the cells.
     gc.freeze()
@@ -82,6 +83,13 @@ def _leave_the_starter() -> int:
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(host, 0)[1])
     os._exit(code if code >= 0 else 128 - code)
+
+
+def _refuse(obstacles: tuple[str, ...]) -> NoReturn:
+    """At once: a thread that nobody ends would keep an interpreter from its end."""
+    reasons = "; ".join(obstacles)
+    print(f"no cell can be forked from this process: {reasons}", flush=True)  # noqa: T201 - into its log
+    os._exit(1)
 
 
 def _watch(pid: int, started: int) -> int:

@@ -16,7 +16,7 @@ from jobs.contract import CellRequest, Exit, Isolation, Phase, to_json
 from jobs.node import device_memory, environment, hosts, ports, runtime_folder, stacks, watching
 from jobs.node.cell_files import CellFiles
 from jobs.node.cell_log import CellLog
-from jobs.node.errors import HostBootError, HostLostError
+from jobs.node.errors import HostBootError, HostLostError, NodeError
 from jobs.node.footprint import Footprint
 from jobs.node.kernel_log import KernelLog
 from jobs.secrets import Redactor
@@ -110,16 +110,23 @@ def _forked(cell: _Cell, temporary: Path, port: int, began: float) -> Outcome:
 def _order(
     cell: _Cell, temporary: Path, port: int, token: str
 ) -> dict[str, str | dict[str, str | None]]:
-    # Not the one in the cell's folder, which others may read and which holds no secrets.
-    request = temporary / cell.files.request.name
-    request.write_text(to_json(cell.request.probe))
     return {
-        "request": str(request),
+        "request": str(_whole_request(cell, temporary)),
         "report": str(cell.files.report),
         "folder": str(cell.files.folder),
         "token": token,
         "env": environment.of_cell(cell.request, temporary, port),
     }
+
+
+def _whole_request(cell: _Cell, temporary: Path) -> Path:
+    """Not the one in the cell's folder, which others may read and which holds no secrets."""
+    file = temporary / cell.files.request.name
+    try:
+        file.write_text(to_json(cell.request.probe))
+    except OSError as error:
+        raise NodeError(f"{file} can't be written: {error.strerror}") from error
+    return file
 
 
 def _watched(cell: _Cell, tree: processes.Tree, began: float) -> Outcome:

@@ -109,15 +109,15 @@ def run(request: CellRequest) -> dict[str, Any]:
 
 def a_caller(request: CellRequest) -> subprocess.Popen[bytes]:
     """Another process that runs the cell, can be killed, and leaves what it got as attempt.json."""
-    return subprocess.Popen([sys.executable, "-c", _CALLER, _packed(request)], cwd=ROOT)
+    return subprocess.Popen([sys.executable, "-c", CALLER, packed(request)], cwd=ROOT)
 
 
 def a_raylet(request: CellRequest) -> subprocess.Popen[bytes]:
     """The parent of such a caller."""
-    return subprocess.Popen([sys.executable, "-c", _RAYLET, _packed(request)], cwd=ROOT)
+    return subprocess.Popen([sys.executable, "-c", _RAYLET, packed(request)], cwd=ROOT)
 
 
-_CALLER = """
+CALLER = """
 import pathlib, pickle, sys
 from jobs.node.run_cell import run_cell
 request, placement = pickle.loads(bytes.fromhex(sys.argv[1]))
@@ -126,11 +126,11 @@ pathlib.Path(request.workdir, "attempt.json").write_text(run_cell(request, place
 
 _RAYLET = f"""
 import subprocess, sys
-subprocess.call([sys.executable, "-c", {_CALLER!r}, sys.argv[1]])
+subprocess.call([sys.executable, "-c", {CALLER!r}, sys.argv[1]])
 """
 
 
-def _packed(request: CellRequest) -> str:
+def packed(request: CellRequest) -> str:
     return pickle.dumps((request, PLACEMENT)).hex()
 
 

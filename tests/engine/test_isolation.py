@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.contract import CellRequest, Deadlines, Isolation, Placement, ProvisionedBuild
-from jobs.node import hosts
+from jobs.node import host_boot
 from jobs.node.run_cell import run_cell
 from tests.engine.warm_parent import request
 
@@ -19,7 +19,7 @@ OF_ONE_PROCESS = {"pid", "phases"}
 def test_a_warm_probe_reports_what_a_cold_one_does(
     vllm_python: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hosts, "IDLE_S", 5.0)
+    monkeypatch.setattr(host_boot, "IDLE_S", 5.0)
     boots_the_host, warm, cold = (
         _attempt(vllm_python, tmp_path, name, isolation)
         for name, isolation in (

@@ -41,6 +41,10 @@ class CellFiles:
         return self.folder / "phase.json"
 
     @property
+    def memory(self) -> Path:
+        return self.folder / "memory.json"
+
+    @property
     def log(self) -> Path:
         return self.folder / "probe.log"
 
@@ -78,6 +82,14 @@ class CellFiles:
             return Phase(json.loads(_read(self.phase))["phase"])
         except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
             return Phase.PREPARE
+
+    def read_memory_mib(self) -> int:
+        """What the probe had of its own at its end; 0 if it did not get there."""
+        try:
+            said = json.loads(_read(self.memory))["own_mib"]
+        except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
+            return 0
+        return said if isinstance(said, int) else 0
 
 
 def tail(path: Path) -> str:

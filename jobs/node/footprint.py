@@ -1,9 +1,8 @@
 """Which processes a cell had, and the most memory of their own that they had together."""
 
 import time
-from pathlib import Path
 
-from jobs import processes
+from jobs import memory, processes
 
 FIRST_AFTER_S, LONGEST_INTERVAL_S = 0.1, 0.5
 """A small engine is through in a quarter of a second; a large one takes its time to grow."""
@@ -27,21 +26,8 @@ class Footprint:
         began = time.monotonic()
         here = processes.alive(self._tree)
         self.seen |= here
-        mib = sum(own_bytes(process.pid) for process in here) >> 20
+        mib = sum(memory.own_mib(process.pid) for process in here)
         self.most_mib = max(mib, self.most_mib or 0)
         ended = time.monotonic()
         self._next_at = ended + max(self._interval_s, (ended - began) / SHARE)
         self._interval_s = min(2 * self._interval_s, LONGEST_INTERVAL_S)
-
-
-def own_bytes(pid: int) -> int:
-    """
-    What would be free if the process went: neither what it still shares with the host that
-    it was forked from, nor libraries that others use. 0 if there is no such process.
-    """
-    try:
-        rollup = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
-    except OSError:
-        return 0
-    sizes = (line.split() for line in rollup.splitlines() if line.startswith(b"Private_"))
-    return sum(int(fields[1]) for fields in sizes) << 10

@@ -147,7 +147,7 @@ def _watched(cell: _Cell, tree: processes.Tree, began: float) -> Outcome:
         seconds=seconds,
         phase=phase,
         waiting=waiting,
-        memory_mib=footprint.most_mib,
+        memory_mib=max(footprint.most_mib or 0, cell.files.read_memory_mib()) or None,
         killed=len(ended.signalled - {tree.leader}),
         notes=(*_left(ended), *([shortage] if shortage else [])),
     )

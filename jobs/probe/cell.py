@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jobs import secrets
+from jobs import memory, secrets
 from jobs.contract import (
     PARALLEL_SIZES,
     Check,
@@ -78,6 +78,7 @@ def run(request_file: Path, report_file: Path) -> None:
     except BaseException as error:  # noqa: BLE001
         report = _failed(report, error, folder)
     _write(report, folder, report_file)
+    _tell_memory(folder)
     _end_children()
 
 
@@ -150,6 +151,12 @@ def _shut_down(core: Any) -> None:
     finalizer = follow(core, "_finalizer")
     if finalizer is not None:
         finalizer.detach()
+
+
+def _tell_memory(folder: Path) -> None:
+    """A node that looks now and then would miss what a small engine has for a moment only."""
+    with contextlib.suppress(OSError):  # the report counts, and is there
+        files.replace(folder / "memory.json", json.dumps({"own_mib": memory.own_mib(os.getpid())}))
 
 
 def _end_children() -> None:

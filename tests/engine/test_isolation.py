@@ -35,6 +35,7 @@ def test_a_warm_probe_reports_what_a_cold_one_does(
     assert _lasting(warm) == _lasting(cold) == _lasting(boots_the_host)
     assert [attempt["processes_killed"] for attempt in (boots_the_host, warm, cold)] == [0, 0, 0]
     assert warm["seconds"] < cold["seconds"]
+    assert warm["memory_mib"] == pytest.approx(cold["memory_mib"], rel=0.15)
 
 
 def _attempt(python: Path, folder: Path, name: str, isolation: Isolation) -> dict[str, Any]:

@@ -31,7 +31,7 @@ VITAL = ("gcs_server", "raylet")
 
 
 class RayCluster:
-    def __init__(self, choice: ClusterChoice) -> None:
+    def __init__(self, choice: ClusterChoice, say: Callable[[str], None]) -> None:
         self._running: dict[Any, tuple[str, int]] = {}
         # A cell is tried again by the schedule, which records it; never behind its back.
         self._run_cell = ray.remote(max_retries=0)(ray_tasks.run_cell_here)
@@ -43,7 +43,7 @@ class RayCluster:
         with contextlib.ExitStack() as undo:
             undo.enter_context(_silence())
             try:
-                _connect(choice) if choice.address else _start(choice)
+                _connect(choice) if choice.address else _start(choice, say)
                 signal.signal(signal.SIGTERM, on_terminate)
             # Ray raises Exception itself where its processes are slow to start.
             except Exception as error:
@@ -158,7 +158,28 @@ def _silence() -> Iterator[None]:
         os.close(kept)
 
 
-def _start(choice: ClusterChoice) -> None:
+def _start(choice: ClusterChoice, say: Callable[[str], None]) -> None:
+    """Ray gives its processes half a minute, which on a machine with much to do is too short."""
+    kept = psutil.Process().children(recursive=True)
+    try:
+        _start_once(choice)
+    except Exception as error:  # noqa: BLE001  Ray raises just that
+        _end_children(kept)
+        ray.shutdown()
+        say(f"what is left of Ray was ended, and it is started once more: {_one_line(error)}")
+        _start_once(choice)
+
+
+def _end_children(kept: Sequence[psutil.Process]) -> None:
+    """Of this process, and theirs, all but *kept*."""
+    left = {*psutil.Process().children(recursive=True)} - {*kept}
+    for process in left:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process.kill()
+    psutil.wait_procs(left, timeout=REACH_S)
+
+
+def _start_once(choice: ClusterChoice) -> None:
     here = inventory()
     ray.init(
         address="local",

@@ -30,7 +30,7 @@ from orchestrator.run_directory import Asked, RunDirectory
 from orchestrator.running import RunningCells
 from orchestrator.schedule import Places, Schedule
 
-StartCluster = Callable[[ClusterChoice], Cluster]
+StartCluster = Callable[[ClusterChoice, Callable[[str], None]], Cluster]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -103,7 +103,7 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
     if not reused.why:
         return
     progress.say(f"starting Ray on {config.cluster.address or 'this machine'}")
-    with contextlib.closing(start(config.cluster)) as cluster:
+    with contextlib.closing(start(config.cluster, progress.say)) as cluster:
         earlier = history.read(run.path.parent)
         todo = reused.left(asked.cells)
         plan = make_plan(todo, cluster.nodes(), earlier.memory_gib(todo))

@@ -25,8 +25,8 @@ class FakeCluster:
     closed: bool = False
     _ended: deque[Ended] = field(default_factory=deque)
 
-    def __call__(self, choice: ClusterChoice) -> "FakeCluster":
-        del choice
+    def __call__(self, choice: ClusterChoice, say: Callable[[str], None]) -> "FakeCluster":
+        del choice, say
         return self
 
     def nodes(self) -> tuple[Node, ...]:

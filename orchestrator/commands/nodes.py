@@ -30,7 +30,7 @@ def nodes_of(choice: ClusterChoice) -> tuple[Node, ...]:
         return (this_machine(),)
     from orchestrator.ray_cluster import RayCluster
 
-    cluster = RayCluster(choice)
+    cluster = RayCluster(choice, screen().print)
     try:
         return cluster.nodes()
     finally:

@@ -37,10 +37,10 @@ from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell
 from jobs.probe import environment as probe_environment
 from jobs.probe import shipped
-from orchestrator import cells
-from orchestrator.asking import cell_request
-from orchestrator.checking import build_specs
-from orchestrator.compose import compose
+from orchestrator.asked import cells
+from orchestrator.asked.cell_requests import cell_request
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.compose import compose
 
 ROUNDS = 5
 

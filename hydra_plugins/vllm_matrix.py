@@ -2,7 +2,7 @@
 Hydra's way in: `-m` hands all its jobs over at once, to become one matrix.
 
 Hydra accepts a launcher only from the namespace `hydra_plugins`. What is done
-with the jobs is `orchestrator.compose`'s business.
+with the jobs is `orchestrator.asked.compose`'s business.
 """
 
 from collections.abc import Sequence

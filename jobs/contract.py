@@ -2,7 +2,7 @@
 The messages between the orchestrator, a node and a probe.
 
 Plain dataclasses, sent as JSON. Whoever reads one from another process checks
-it: the orchestrator with pydantic (`orchestrator.records`), a node with
+it: the orchestrator with pydantic (`orchestrator.kept.records`), a node with
 `from_json`, which knows just enough of these classes to rebuild them.
 """
 

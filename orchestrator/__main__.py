@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator import discretion
-from orchestrator.conf_files import nearest
+from orchestrator.asked.conf_files import nearest
 from orchestrator.errors import ClusterError, ConfigError, RunError, StoppedError
 from orchestrator.supervise import supervised
 

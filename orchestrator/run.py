@@ -15,20 +15,21 @@ import yaml
 
 from jobs.contract import BuildSpec, EngineMode, Phase, ProvisionedBuild
 from jobs.secrets import Redactor
-from orchestrator import evidence, gate, history, matrix, reuse, run_directory
-from orchestrator.cells import Cell, expand, merge, possible
-from orchestrator.checking import build_specs
-from orchestrator.cluster import Cluster
-from orchestrator.conf_files import AXES
-from orchestrator.config import ClusterChoice, Config
+from orchestrator.asked.cells import Cell, expand, merge, possible
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.conf_files import AXES
+from orchestrator.asked.config import ClusterChoice, Config
+from orchestrator.concluded import gate, matrix
+from orchestrator.concluded.matrix import Matrix
 from orchestrator.errors import STOPPING, ClusterError, ConfigError, NothingToRunError, StoppedError
-from orchestrator.matrix import Matrix
-from orchestrator.overdue import Overdue
-from orchestrator.plan import make_plan
-from orchestrator.progress import Progress
-from orchestrator.run_directory import Asked, RunDirectory
-from orchestrator.running import RunningCells
-from orchestrator.schedule import Places, Schedule
+from orchestrator.kept import evidence, history, reuse, run_directory
+from orchestrator.kept.run_directory import Asked, RunDirectory
+from orchestrator.running.cluster import Cluster
+from orchestrator.running.overdue import Overdue
+from orchestrator.running.plan import make_plan
+from orchestrator.running.progress import Progress
+from orchestrator.running.schedule import Places, Schedule
+from orchestrator.running.underway import RunningCells
 
 StartCluster = Callable[[ClusterChoice, Callable[[str], None]], Cluster]
 

@@ -22,11 +22,11 @@ from jobs.contract import (
     ProbeReport,
     ProvisionedBuild,
 )
-from orchestrator.asking import card
-from orchestrator.cells import Cell
-from orchestrator.config import Asked, Backend, Expectation, Hardware, Model, Outcome, Runner
-from orchestrator.judge import Judgement, Verdict
-from orchestrator.records import Record
+from orchestrator.asked.cell_requests import card
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.config import Asked, Backend, Expectation, Hardware, Model, Outcome, Runner
+from orchestrator.concluded.judge import Judgement, Verdict
+from orchestrator.concluded.record import Record
 
 EAGLE3 = {"method": "eagle3", "model": "shipped:eagle3", "num_speculative_tokens": 2}
 

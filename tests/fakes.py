@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, replace
 
 from jobs.contract import Attempt, BuildSpec, CellRequest, Isolation, ProvisionedBuild
 from jobs.node.builds.provision import digest_of
-from orchestrator.cluster import Ended, Needs, Node, this_machine
-from orchestrator.config import ClusterChoice
-from orchestrator.forecast import Work
+from orchestrator.asked.config import ClusterChoice
+from orchestrator.running.cluster import Ended, Needs, Node, this_machine
+from orchestrator.running.forecast import Work
 from tests.builders import a_build, a_report, an_attempt
 
 LOST_NODE = "the node went away"

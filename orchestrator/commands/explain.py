@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator import reports
-from orchestrator.conf_files import nearest
+from orchestrator.asked.conf_files import nearest
 from orchestrator.errors import SHIPS, ConfigError
+from orchestrator.kept.run_directory import find
 from orchestrator.reports import explain
 from orchestrator.reports.document import Document
 from orchestrator.reports.rows import CellRow
 from orchestrator.run import conclude
-from orchestrator.run_directory import find
 
 LOG_LINES = 40
 

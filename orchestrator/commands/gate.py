@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from orchestrator.errors import BLOCKED, SHIPS
+from orchestrator.kept.run_directory import find
 from orchestrator.run import conclude
-from orchestrator.run_directory import find
 
 
 def main(words: Sequence[str]) -> int:

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 
 from rich.table import Table
 
-from orchestrator.cluster import Node, this_machine
-from orchestrator.config import ClusterChoice
+from orchestrator.asked.config import ClusterChoice
+from orchestrator.commands.screen import screen
 from orchestrator.errors import SHIPS
-from orchestrator.screen import screen
+from orchestrator.running.cluster import Node, this_machine
 
 
 def main(words: Sequence[str]) -> int:
@@ -28,7 +28,7 @@ def nodes_of(choice: ClusterChoice) -> tuple[Node, ...]:
     """The nodes of a running cluster, or this machine as the one that a run would start."""
     if choice.address is None:
         return (this_machine(),)
-    from orchestrator.ray_cluster import RayCluster
+    from orchestrator.running.ray_cluster import RayCluster
 
     cluster = RayCluster(choice, screen().print)
     try:

@@ -6,18 +6,18 @@ from pathlib import Path
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator import history, reuse, run_directory
-from orchestrator.cells import Cell
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.compose import compose
+from orchestrator.asked.config import Config
 from orchestrator.commands.nodes import nodes_of
-from orchestrator.compose import compose
-from orchestrator.config import Config
+from orchestrator.commands.screen import screen
 from orchestrator.errors import SHIPS
-from orchestrator.forecast import Forecast, Work
-from orchestrator.plan import Plan, make_plan
-from orchestrator.progress import duration
-from orchestrator.reuse import Reuse
+from orchestrator.kept import history, reuse, run_directory
+from orchestrator.kept.reuse import Reuse
 from orchestrator.run import cells_of
-from orchestrator.screen import screen
+from orchestrator.running.forecast import Forecast, Work
+from orchestrator.running.plan import Plan, make_plan
+from orchestrator.running.progress import duration
 
 
 def main(words: Sequence[str]) -> int:

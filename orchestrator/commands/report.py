@@ -5,12 +5,12 @@ import sys
 from collections.abc import Sequence
 
 from orchestrator import reports
+from orchestrator.commands.screen import screen
 from orchestrator.errors import SHIPS
+from orchestrator.kept.run_directory import find
 from orchestrator.reports import junit, markdown, terminal
 from orchestrator.reports.document import to_json
 from orchestrator.run import conclude
-from orchestrator.run_directory import find
-from orchestrator.screen import screen
 
 TEXTS = {"md": markdown.to_markdown, "json": to_json, "junit": junit.to_junit}
 

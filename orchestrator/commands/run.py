@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from orchestrator import reports
-from orchestrator.compose import compose
+from orchestrator.asked.compose import compose
+from orchestrator.commands.screen import screen
 from orchestrator.errors import BLOCKED, SHIPS
-from orchestrator.progress import ConsoleProgress
 from orchestrator.reports import terminal
 from orchestrator.run import validate
-from orchestrator.screen import screen
+from orchestrator.running.progress import ConsoleProgress
 
 
 def main(words: Sequence[str]) -> int:
@@ -17,7 +17,7 @@ def main(words: Sequence[str]) -> int:
     if not configs:
         return SHIPS
     # Ray takes a second to import, and a mistake in the words should not.
-    from orchestrator.ray_cluster import RayCluster
+    from orchestrator.running.ray_cluster import RayCluster
 
     with ConsoleProgress(console) as progress:
         run = validate(configs, words, RayCluster, progress)

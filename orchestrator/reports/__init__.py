@@ -2,10 +2,10 @@
 
 from pathlib import PurePath
 
+from orchestrator.kept.run_directory import RunDirectory
 from orchestrator.reports import document, junit, markdown
 from orchestrator.reports.document import Document, to_json
 from orchestrator.run import Result, conclude
-from orchestrator.run_directory import RunDirectory
 
 
 def document_of(run: RunDirectory, result: Result) -> Document:

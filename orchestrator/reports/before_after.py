@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from orchestrator.config import FieldName
-from orchestrator.judge import Verdict
+from orchestrator.asked.config import FieldName
+from orchestrator.concluded.judge import Verdict
 from orchestrator.reports import wording
 from orchestrator.reports.document import ProofRow
 from orchestrator.reports.rows import CellRow

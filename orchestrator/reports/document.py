@@ -7,11 +7,11 @@ from typing import Any, Literal
 import pydantic
 
 from jobs.contract import Emulated
-from orchestrator.changes import Change, between_releases
-from orchestrator.gate import Decision
-from orchestrator.matrix import Matrix
-from orchestrator.predictions import Disagreement
-from orchestrator.proof import Arm, Demonstration, Regression, Standing, arms
+from orchestrator.concluded.changes import Change, between_releases
+from orchestrator.concluded.gate import Decision
+from orchestrator.concluded.matrix import Matrix
+from orchestrator.concluded.predictions import Disagreement
+from orchestrator.concluded.proof import Arm, Demonstration, Regression, Standing, arms
 from orchestrator.reports import rows
 from orchestrator.reports.rows import CellRow
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 
-from orchestrator.judge import Verdict
-from orchestrator.predictions import Disagreement
-from orchestrator.proof import Standing
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.predictions import Disagreement
+from orchestrator.concluded.proof import Standing
 from orchestrator.reports import wording
 from orchestrator.reports.document import Document, ProofRow
 from orchestrator.reports.rows import CellRow

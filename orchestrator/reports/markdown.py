@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
-from orchestrator.judge import Verdict
-from orchestrator.proof import Regression
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.proof import Regression
 from orchestrator.reports import before_after, wording
 from orchestrator.reports.before_after import Line
 from orchestrator.reports.document import Document, ProofRow

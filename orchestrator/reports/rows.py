@@ -17,14 +17,15 @@ from jobs.contract import (
     Rejection,
     Selection,
 )
-from orchestrator import asking, causes
-from orchestrator.cells import Cell
-from orchestrator.classify import taxonomy
-from orchestrator.config import FieldName, RequestVerdict
-from orchestrator.judge import Verdict
-from orchestrator.matrix import Matrix
-from orchestrator.proof import Arm
-from orchestrator.records import Record
+from orchestrator.asked.cell_requests import asked
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.config import FieldName, RequestVerdict
+from orchestrator.concluded import causes
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.matrix import Matrix
+from orchestrator.concluded.proof import Arm
+from orchestrator.concluded.record import Record
+from orchestrator.taxonomy import taxonomy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -150,7 +151,7 @@ def row(matrix: Matrix, cell: Cell, *, waived: bool, arm: Arm | None) -> CellRow
         arm=arm,
         engine_mode=cell.engine_mode,
         check=cell.check,
-        asked={name: value for name, value in asking.asked(cell).items() if value is not None},
+        asked={name: value for name, value in asked(cell).items() if value is not None},
         outcome=record.judgement.outcome if record else None,
         requests=_requests(record),
         build=_build(cell, record),

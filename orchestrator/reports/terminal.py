@@ -7,12 +7,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from orchestrator.judge import Verdict
-from orchestrator.progress import STYLES
-from orchestrator.proof import Regression, Standing
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.proof import Regression, Standing
 from orchestrator.reports import before_after, wording
 from orchestrator.reports.document import Document, ProofRow
 from orchestrator.reports.rows import CellRow
+from orchestrator.running.progress import STYLES
 
 _WORDS = {"dropped": "yellow", "refused": "magenta", "honoured": "green"}
 _STANDINGS = {

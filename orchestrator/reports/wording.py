@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 from itertools import groupby
 
 from jobs.contract import EngineMode, PackageSet
-from orchestrator.changes import Change, Difference
-from orchestrator.config import RequestVerdict
-from orchestrator.judge import Verdict
-from orchestrator.proof import Regression
+from orchestrator.asked.config import RequestVerdict
+from orchestrator.concluded.changes import Change, Difference
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.proof import Regression
 from orchestrator.reports.document import Document
 from orchestrator.reports.rows import CellRow, RequestRow
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from jobs.node.builds.provision import provision
-from orchestrator.checking import build_specs
-from orchestrator.compose import compose
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.compose import compose
 from tests.engine.warm_parent import SITE, WarmParent
 
 

@@ -15,8 +15,8 @@ from jobs.node.builds import digests, interpreter
 from jobs.node.builds.errors import BuildSpecError
 from jobs.node.builds.provision import digest_of, provision
 from jobs.probe import environment
-from orchestrator.checking import build_specs
-from orchestrator.compose import compose
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.compose import compose
 from tests.engine.warm_parent import SMALL
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]

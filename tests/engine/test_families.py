@@ -11,8 +11,8 @@ import pytest
 from jobs.contract import Placement
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell
-from orchestrator.checking import build_specs
-from orchestrator.compose import compose
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.compose import compose
 from tests.engine.test_emulation import BUILD, a_request, backends
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]

@@ -19,16 +19,16 @@ from jobs.contract import (
 )
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell
-from orchestrator import causes
-from orchestrator.asking import cell_request
-from orchestrator.cells import Cell
-from orchestrator.checking import build_specs
-from orchestrator.classify import taxonomy
-from orchestrator.compose import compose
-from orchestrator.config import Backend, Expectation, Hardware, Model
-from orchestrator.deadlines import of_attempt
-from orchestrator.judge import Judgement, judge
-from orchestrator.records import read_attempt
+from orchestrator.asked.cell_requests import cell_request
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.compose import compose
+from orchestrator.asked.config import Backend, Expectation, Hardware, Model
+from orchestrator.asked.deadlines import of_attempt
+from orchestrator.concluded import causes
+from orchestrator.concluded.judge import Judgement, judge
+from orchestrator.running.cluster import read_attempt
+from orchestrator.taxonomy import taxonomy
 from tests.builders import H100
 from tests.provoking import hub, models
 from tests.provoking.scenarios import SMALL, Build, Scenario

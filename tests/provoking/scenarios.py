@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from jobs.contract import Check, Isolation, Phase
-from orchestrator.config import Asked, Runner
+from orchestrator.asked.config import Asked, Runner
 
 SMALL: dict[str, Any] = {
     "dtype": "float32",

@@ -13,10 +13,10 @@ from typing import Any
 from jobs.contract import CellRequest, ProvisionedBuild
 from jobs.node import environment
 from jobs.node.builds.provision import provision
-from orchestrator.asking import cell_request
-from orchestrator.cells import expand
-from orchestrator.checking import build_specs
-from orchestrator.compose import compose
+from orchestrator.asked.cell_requests import cell_request
+from orchestrator.asked.cells import expand
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.compose import compose
 from tests.truth.hosts import Host
 from tests.truth.rows import Row
 

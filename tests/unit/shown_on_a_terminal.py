@@ -8,9 +8,9 @@ from rich.console import Console
 
 from jobs.contract import Check, Phase, ProbeRequest
 from jobs.node.cell_files import CellFiles
-from orchestrator import progress
-from orchestrator.forecast import Work
-from orchestrator.progress import ConsoleProgress
+from orchestrator.running import progress
+from orchestrator.running.forecast import Work
+from orchestrator.running.progress import ConsoleProgress
 from tests.builders import a_record
 
 AT_ONCE = 3

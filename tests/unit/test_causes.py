@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.contract import Attempt, Deadlines, Exit, Patch, Phase, Timeout
-from orchestrator import causes
+from orchestrator.concluded import causes
 from tests.builders import a_cell, a_failed_report, a_report, an_attempt
 
 WAITING = ("threading.py:320 wait", "vllm/v1/x.py:7 f", "vllm/entrypoints/llm.py:1 g")

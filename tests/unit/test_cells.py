@@ -6,11 +6,11 @@ import pytest
 from inline_snapshot import snapshot
 
 from jobs.contract import BuildSpec, Card, EngineMode
-from orchestrator import cells
-from orchestrator.asking import cell_request
-from orchestrator.cells import Cell, merge
-from orchestrator.checking import build_specs
-from orchestrator.compose import compose
+from orchestrator.asked import cells
+from orchestrator.asked.cell_requests import cell_request
+from orchestrator.asked.cells import Cell, merge
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.compose import compose
 from orchestrator.errors import ConfigError, NothingToRunError
 from orchestrator.run import cells_of
 from tests.builders import EAGLE3, H100, a_build, a_cell, an_emulated_cell

@@ -4,12 +4,12 @@ import dataclasses
 from typing import Any
 
 from jobs.contract import Patch, ProbeReport
-from orchestrator import matrix
-from orchestrator.cells import Cell
-from orchestrator.changes import Change, Difference, between_releases
-from orchestrator.config import Asked
-from orchestrator.judge import judge
-from orchestrator.records import Record
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.config import Asked
+from orchestrator.concluded import matrix
+from orchestrator.concluded.changes import Change, Difference, between_releases
+from orchestrator.concluded.judge import judge
+from orchestrator.concluded.record import Record
 from tests.builders import EAGLE3, a_build, a_cell, a_failed_report, a_report, an_attempt, groups
 
 

@@ -16,7 +16,8 @@ from jobs.contract import (
     Phase,
     Timeout,
 )
-from orchestrator.classify import Retry, classify, root, taxonomy
+from orchestrator.concluded.classify import classify, root
+from orchestrator.taxonomy import Retry, taxonomy
 from tests.builders import a_failed_report, a_report, an_attempt
 
 # Messages as vLLM 0.32.0 gives them, shortened.

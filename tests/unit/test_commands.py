@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from jobs.contract import Exit
-from orchestrator import ray_cluster
 from orchestrator.__main__ import answer
-from orchestrator.compose import compose
+from orchestrator.asked.compose import compose
+from orchestrator.kept.run_directory import RunDirectory
 from orchestrator.reports import write_all
 from orchestrator.run import validate
-from orchestrator.run_directory import RunDirectory
+from orchestrator.running import ray_cluster
 from tests.builders import a_failed_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster, SilentProgress
 

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from orchestrator.checking import build_specs
-from orchestrator.compose import CONF, compose, options
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.compose import CONF, compose, options
 from orchestrator.errors import ConfigError
 
 AXES = ["hardware=[cpu]", "model=[llama]", "backend=[auto]", "build=[v0_32]"]

@@ -9,7 +9,7 @@ from statistics import median
 import pytest
 
 from jobs.contract import EngineMode
-from orchestrator.forecast import HOST_BOOT_S, Forecast, Running, Work
+from orchestrator.running.forecast import HOST_BOOT_S, Forecast, Running, Work
 
 TIMELINES = sorted((Path(__file__).parent / "timelines").glob("*.json"))
 """Real runs on two cores: of each cell its begin, its end, its own seconds, those of the run

@@ -4,11 +4,11 @@ from datetime import date
 
 import pytest
 
-from orchestrator import matrix
-from orchestrator.config import Gate, Waiver
-from orchestrator.gate import Decision, decide
-from orchestrator.judge import Verdict
-from orchestrator.records import Record
+from orchestrator.asked.config import Gate, Waiver
+from orchestrator.concluded import matrix
+from orchestrator.concluded.gate import Decision, decide
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.record import Record
 from tests.builders import a_cell, a_record
 
 CELL = a_cell()

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from jobs.contract import EngineMode, Exit, Isolation
-from orchestrator import history
-from orchestrator.cells import Cell
-from orchestrator.forecast import HOST_BOOT_S
-from orchestrator.history import A_GUESS_S, MARGIN, History
-from orchestrator.records import RecordFile
+from orchestrator.asked.cells import Cell
+from orchestrator.kept import history
+from orchestrator.kept.history import A_GUESS_S, MARGIN, History
+from orchestrator.kept.records import RecordFile
+from orchestrator.running.forecast import HOST_BOOT_S
 from tests.builders import a_cell, a_record, an_attempt, an_emulated_cell
 
 LLAMA = a_cell("cpu/llama/auto/v0_32")

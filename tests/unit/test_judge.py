@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from jobs.contract import Check, Exit, Phase
-from orchestrator.config import Asked, Expectation, RequestVerdict
-from orchestrator.judge import Judgement, Verdict, judge
+from orchestrator.asked.config import Asked, Expectation, RequestVerdict
+from orchestrator.concluded.judge import Judgement, Verdict, judge
 from tests.builders import (
     EAGLE3,
     a_build,

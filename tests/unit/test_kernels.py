@@ -3,9 +3,9 @@
 import pytest
 
 from jobs.contract import AttentionGroup, MoeGroup
-from orchestrator.cells import Cell
-from orchestrator.config import Asked, Expectation, RequestVerdict
-from orchestrator.judge import Judgement, Verdict, judge
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.config import Asked, Expectation, RequestVerdict
+from orchestrator.concluded.judge import Judgement, Verdict, judge
 from tests.builders import (
     EAGLE3,
     H100,

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from jobs.contract import Deadlines, Phase
-from orchestrator import overdue, running
-from orchestrator.overdue import GRACE_S, Overdue
-from orchestrator.running import RunningCells
+from orchestrator.running import overdue, underway
+from orchestrator.running.overdue import GRACE_S, Overdue
+from orchestrator.running.underway import RunningCells
 from tests.builders import a_cell
 from tests.unit.test_progress import Clock
 
@@ -20,7 +20,7 @@ ALLOWED_S = 120.0 + GRACE_S
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     clock = Clock()
-    for module in (running, overdue):
+    for module in (overdue, underway):
         monkeypatch.setattr(module, "time", clock)
     return clock
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from jobs.contract import EngineMode
-from orchestrator.cluster import Needs, Node
-from orchestrator.config import Hardware
-from orchestrator.plan import ANY_CPU, MEMORY_OF_HOST_GIB, host, make_plan, needs
+from orchestrator.asked.config import Hardware
+from orchestrator.running.cluster import Needs, Node
+from orchestrator.running.plan import ANY_CPU, MEMORY_OF_HOST_GIB, host, make_plan, needs
 from tests.builders import a_cell, an_emulated_cell
 
 H200 = Hardware(vendor="nvidia", card="h200", arch="sm_90")

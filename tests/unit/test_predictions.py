@@ -8,14 +8,16 @@ from typing import Any
 import pytest
 
 from jobs.contract import Engine, EngineMode, Phase, ProbeReport
-from orchestrator import evidence, matrix
-from orchestrator.config import Gate, Waiver
+from orchestrator.asked.config import Gate, Waiver
+from orchestrator.concluded import matrix
+from orchestrator.concluded.gate import Decision, decide
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.matrix import Matrix
+from orchestrator.concluded.predictions import Disagreement, Observation, observation
+from orchestrator.concluded.record import Record
 from orchestrator.errors import ConfigError
-from orchestrator.gate import Decision, decide
-from orchestrator.judge import Verdict
-from orchestrator.matrix import Matrix
-from orchestrator.predictions import Disagreement, Observation, observation
-from orchestrator.records import Record, RecordFile
+from orchestrator.kept import evidence
+from orchestrator.kept.records import RecordFile
 from tests.builders import (
     a_build,
     a_cell,

@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestrator import progress
-from orchestrator.forecast import Work
-from orchestrator.progress import ConsoleProgress
+from orchestrator.running import progress
+from orchestrator.running.forecast import Work
+from orchestrator.running.progress import ConsoleProgress
 from tests.builders import a_record
 
 CELLS = 24

@@ -6,11 +6,11 @@ from datetime import date
 
 import pytest
 
-from orchestrator import matrix
-from orchestrator.config import Expectation, Gate, Proof, Waiver
-from orchestrator.gate import Decision, decide
-from orchestrator.judge import Verdict
-from orchestrator.proof import Demonstration, Standing, is_witness, weigh
+from orchestrator.asked.config import Expectation, Gate, Proof, Waiver
+from orchestrator.concluded import matrix
+from orchestrator.concluded.gate import Decision, decide
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.proof import Demonstration, Standing, is_witness, weigh
 from tests.builders import a_cell, a_record
 
 PROOF = Proof(

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from orchestrator.concluded.judge import Verdict
 from orchestrator.errors import ClusterError
-from orchestrator.judge import Verdict
-from orchestrator.records import RecordFile
+from orchestrator.kept.records import RecordFile
 from tests.builders import a_build, a_record, a_report, an_attempt
 
 

@@ -11,12 +11,12 @@ from inline_snapshot import snapshot
 from rich.console import Console
 
 from jobs.contract import Phase, PhaseTime, Rejection
-from orchestrator import matrix
-from orchestrator.cells import Cell
-from orchestrator.config import Asked, Expectation, Gate, Waiver
-from orchestrator.gate import decide
-from orchestrator.judge import judge
-from orchestrator.records import Record
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.config import Asked, Expectation, Gate, Waiver
+from orchestrator.concluded import matrix
+from orchestrator.concluded.gate import decide
+from orchestrator.concluded.judge import judge
+from orchestrator.concluded.record import Record
 from orchestrator.reports import document, explain, junit, markdown, terminal
 from tests.builders import (
     EAGLE3,

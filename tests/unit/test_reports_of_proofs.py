@@ -11,12 +11,13 @@ from inline_snapshot import snapshot
 from rich.console import Console
 
 from jobs.contract import Emulated, PackageSet, ProbeReport, Rejection, Selection
-from orchestrator import asking, matrix
-from orchestrator.cells import Cell
-from orchestrator.config import Asked, Gate, Proof
-from orchestrator.gate import decide
-from orchestrator.judge import judge
-from orchestrator.records import Record
+from orchestrator.asked import cell_requests
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.config import Asked, Gate, Proof
+from orchestrator.concluded import matrix
+from orchestrator.concluded.gate import decide
+from orchestrator.concluded.judge import judge
+from orchestrator.concluded.record import Record
 from orchestrator.reports import document, explain, junit, markdown, terminal
 from orchestrator.reports.document import Document
 from tests.builders import (
@@ -41,7 +42,7 @@ PROOF = Proof(
 )
 CARD = an_emulated_cell("mi300x-emulated/llama/draft/new", hardware=MI300X)
 EMULATED = Emulated(
-    card=asking.card(CARD),
+    card=cell_requests.card(CARD),
     packages=PackageSet(name="vllm-rocm", installed=("flydsl==1.0",), assumed=("aiter",)),
     stubs=("vllm._C",),
     replaced=("torch.cuda.get_device_name",),

@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from jobs.contract import Exit
-from orchestrator import ray_cluster
 from orchestrator.__main__ import answer
-from orchestrator.compose import compose
-from orchestrator.config import Config
-from orchestrator.judge import Verdict
-from orchestrator.records import Record
+from orchestrator.asked.compose import compose
+from orchestrator.asked.config import Config
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.record import Record
+from orchestrator.kept.run_directory import RunDirectory
 from orchestrator.run import validate
-from orchestrator.run_directory import RunDirectory
+from orchestrator.running import ray_cluster
 from tests.builders import a_failed_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster, SilentProgress
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator import run_directory
-from orchestrator.cells import Cell
-from orchestrator.config import Gate, Waiver
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.config import Gate, Waiver
+from orchestrator.concluded.judge import Verdict
 from orchestrator.errors import ClusterError, ConfigError
-from orchestrator.judge import Verdict
-from orchestrator.run_directory import Asked, claimed, find
+from orchestrator.kept import run_directory
+from orchestrator.kept.run_directory import Asked, claimed, find
 from tests.builders import a_cell, a_record
 
 DAY = date(2026, 12, 2)

@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from jobs.contract import ExceptionSeen, Exit, Failure, Isolation, Phase
-from orchestrator.cells import Cell
-from orchestrator.judge import Verdict
-from orchestrator.plan import Plan, needs
-from orchestrator.records import Record
-from orchestrator.schedule import Places, Schedule
+from orchestrator.asked.cells import Cell
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.record import Record
+from orchestrator.running.plan import Plan, needs
+from orchestrator.running.schedule import Places, Schedule
 from tests.builders import a_build, a_cell, a_failed_report, a_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster
 

@@ -1,0 +1,1 @@
+"""What is asked: from conf/ and a command line to cells, and to what vLLM is asked."""

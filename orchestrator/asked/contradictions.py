@@ -1,0 +1,151 @@
+"""Mistakes in conf/ that no single key shows."""
+
+import contextlib
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pydantic
+
+from jobs.contract import Check, EngineMode
+from orchestrator.asked.conf_files import ConfFiles, nearest
+from orchestrator.asked.config import (
+    EMULATED,
+    EMULATED_KEYS,
+    EMULATED_VENDORS,
+    Backend,
+    Build,
+    Gate,
+    Hardware,
+    Model,
+    Proof,
+    Suite,
+)
+from orchestrator.taxonomy import taxonomy
+
+Entry = TypeVar("Entry")
+
+TORCH_BACKEND = re.compile(r"auto|cpu|xpu|cu\d{2,3}|rocm\d+(\.\d+){1,2}")
+
+
+def find(raw: Mapping[str, Any], files: ConfFiles) -> Iterator[str]:
+    """Of the entries that are sound otherwise, so that every mistake is said at once."""
+    for name, build in _sound(Build, raw.get("build")):
+        yield from _of_build(build, name, files)
+    for name, model in _sound(Model, raw.get("model")):
+        yield from _of_model(model, files.place("model", name))
+    for name, hardware in _sound(Hardware, raw.get("hardware")):
+        yield from _of_hardware(hardware, files.place("hardware", name))
+    for _, gate in _sound(Gate, {"gate": raw.get("gate")}):
+        yield from _of_gate(gate, files)
+    for _, suite in _sound(Suite, {"suite": raw.get("suite")}):
+        yield from _of_suite(suite, raw, files)
+    yield from _of_evidence(raw.get("evidence"))
+
+
+def _sound(kind: type[Entry], entries: Any) -> Iterator[tuple[str, Entry]]:
+    adapter = pydantic.TypeAdapter(kind)
+    for name, entry in entries.items() if isinstance(entries, Mapping) else ():
+        with contextlib.suppress(pydantic.ValidationError):
+            yield str(name), adapter.validate_python(entry)
+
+
+def _of_build(build: Build, name: str, files: ConfFiles) -> Iterator[str]:
+    place = files.place("build", name)
+    origins = [o for o in ("release", "wheel", "interpreter") if getattr(build, o) is not None]
+    if len(origins) != 1:
+        yield (
+            f"{place}: needs exactly one of release, wheel, interpreter, "
+            f"but has {' and '.join(origins) or 'none'}"
+        )
+    if not TORCH_BACKEND.fullmatch(build.torch_backend):
+        yield (
+            f'{place}.torch_backend: "{build.torch_backend}" is none that uv takes: '
+            "auto, cpu, xpu, cu130 and the like, rocm7.1 and the like"
+        )
+    for patch in build.patches:
+        if files.find(patch) is None:
+            looked = ", ".join(map(str, files.folders))
+            yield f"{place}.patches: there is no file {patch} (looked in {looked})"
+    for origin in ("wheel", "interpreter", "checkout"):
+        if (path := getattr(build, origin)) is not None and not Path(path).exists():
+            yield f"{place}.{origin}: there is no {path}"
+
+
+def _of_model(model: Model, place: str) -> Iterator[str]:
+    path = Path(model.path)
+    if model.path.startswith(".") or (path.is_dir() and not path.is_absolute()):
+        yield (
+            f"{place}.path: {model.path} must be absolute, since a cell runs in a folder of its"
+            f" own: {path.resolve()}"
+        )
+
+
+def _of_hardware(hardware: Hardware, place: str) -> Iterator[str]:
+    if place.endswith(EMULATED):
+        yield f'{place}: a name that ends with "{EMULATED}" would look like an emulated card'
+    if EngineMode.EMULATED not in hardware.engine_modes:
+        return
+    if hardware.vendor not in EMULATED_VENDORS:
+        vendors = " and ".join(EMULATED_VENDORS)
+        yield f"{place}.engine_modes: only cards of {vendors} can be emulated"
+    elif missing := [key for key in EMULATED_KEYS if getattr(hardware, key) is None]:
+        yield f"{place}: can't be emulated without {', '.join(missing)}"
+
+
+def _of_gate(gate: Gate, files: ConfFiles) -> Iterator[str]:
+    for number, waiver in enumerate(gate.waivers):
+        place = files.place("gate", "waivers", str(number), "category")
+        yield from _of_category(waiver.category, place)
+
+
+def _of_suite(suite: Suite, raw: Mapping[str, Any], files: ConfFiles) -> Iterator[str]:
+    for number, rule in enumerate(suite.expectations):
+        place = files.place("suite", "expectations", str(number), "expect", "category")
+        yield from _of_category(rule.expect.category, place)
+    place = files.place("suite", "check")
+    if raw.get("engine_mode") == EngineMode.EMULATED and suite.check is Check.GENERATE:
+        yield f"{place}: emulated engines can't {suite.check}: set suite.check=init"
+    if suite.check is Check.IMPORT and (asking := [*_asking(raw)]):
+        yield (
+            f"{place}: import makes no engine, so the requests of "
+            f"{', '.join(asking)} would come to nothing: set suite.check=init, or backend=[auto]"
+        )
+    if suite.proof is not None:
+        yield from _of_proof(suite.proof, sorted(raw.get("build") or ()), files)
+
+
+def _asking(raw: Mapping[str, Any]) -> Iterator[str]:
+    for name, backend in _sound(Backend, raw.get("backend")):
+        if backend != Backend(vendors=backend.vendors, env=backend.env):
+            yield name
+
+
+def _of_proof(proof: Proof, builds: Sequence[str], files: ConfFiles) -> Iterator[str]:
+    place = files.place("suite", "proof")
+    yield from _of_category(proof.category, f"{place}.category")
+    for build, times in Counter(proof.builds).items():
+        if times > 1:
+            yield f"{place}: {build} has {times} parts, and a build proves nothing about itself"
+        if build not in builds:
+            yield (
+                f"{place}: there is no build {build} among those chosen "
+                f"({', '.join(builds) or 'none'}).{nearest(build, builds)}"
+            )
+
+
+def _of_category(category: str | None, place: str) -> Iterator[str]:
+    known: Sequence[str] = sorted(taxonomy().categories)
+    if category is not None and category not in known:
+        yield (
+            f'{place}: there is no category "{category}"; allowed: {", ".join(known)}.'
+            f"{nearest(category, known)}"
+        )
+
+
+def _of_evidence(paths: Any) -> Iterator[str]:
+    for path in paths if isinstance(paths, list) else ():
+        if not Path(str(path)).expanduser().exists():
+            yield f"evidence: there is no {path}"

@@ -1,0 +1,1 @@
+"""What stays on disk: the records of a run, and what earlier runs tell."""

@@ -1,0 +1,121 @@
+"""The records of a run: one line per cell that ended, only ever appended."""
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pydantic
+
+from jobs.secrets import redactor
+from orchestrator.concluded.judge import not_run
+from orchestrator.concluded.record import Record
+from orchestrator.errors import ClusterError
+
+_adapter = pydantic.TypeAdapter(Record)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Damaged:
+    """A line that is no record of this version of vllm-matrix."""
+
+    place: str
+    cell_id: str | None
+    """As far as it can be read; the cell then runs again."""
+
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.place} is no record of this version of vllm-matrix: {self.why}"
+
+
+class RecordFile:
+    """`records.jsonl`: one writer, each line on disk before the next cell is counted."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.redactor = redactor({"here": os.environ})
+        """What may not be shown; the run that writes here adds what it was given."""
+
+    def append(self, *records: Record) -> None:
+        try:
+            self._append("".join(map(self._line, records)).encode())
+        except OSError as error:
+            raise ClusterError(
+                f"the record of {records[0].cell_id} can't be written to {self.path}: "
+                f"{error.strerror}."
+                " What is recorded so far is kept; make room and run the same command again."
+            ) from error
+
+    def _line(self, record: Record) -> str:
+        shown = self.redactor.value(_adapter.dump_python(record, mode="json"))
+        return json.dumps(shown, separators=(",", ":")) + "\n"
+
+    def _append(self, lines: bytes) -> None:
+        descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            end = _end_of_last_line(descriptor)
+            os.ftruncate(descriptor, end)
+            try:
+                _write_all(descriptor, lines)
+                os.fsync(descriptor)
+            except OSError:
+                os.ftruncate(descriptor, end)
+                raise
+        finally:
+            os.close(descriptor)
+
+    def __iter__(self) -> Iterator[Record]:
+        """A damaged line counts as a cell that was not run, so that nothing ships by it."""
+        for line in self.lines():
+            if isinstance(line, Record):
+                yield line
+            elif line.cell_id is not None:
+                damage = f"{line}. The same command runs the cell again."
+                yield Record(cell_id=line.cell_id, judgement=not_run(damage))
+
+    def lines(self) -> Iterator["Record | Damaged"]:
+        """Every whole line. A torn last line (a writer was killed) was never a record."""
+        try:
+            text = self.path.read_bytes() if self.path.exists() else b""
+        except OSError as error:
+            raise ClusterError(f"{self.path} can't be read: {error.strerror}") from error
+        for number, line in enumerate(text.split(b"\n")[:-1], start=1):
+            try:
+                yield _adapter.validate_json(line)
+            except pydantic.ValidationError as invalid:
+                yield Damaged(
+                    place=f"line {number} of {self.path}",
+                    cell_id=_cell_named_in(line),
+                    why=invalid.errors()[0]["msg"],
+                )
+
+
+_CELL_ID = re.compile(rb'"cell_id": ?"([^"\\]+)"')
+
+
+def _cell_named_in(line: bytes) -> str | None:
+    named = _CELL_ID.search(line)
+    return None if named is None else named[1].decode(errors="replace")
+
+
+def _write_all(descriptor: int, lines: bytes) -> None:
+    """A full disk takes a part first and says so only on the next call."""
+    while lines:
+        lines = lines[os.write(descriptor, lines) :]
+
+
+def _end_of_last_line(descriptor: int) -> int:
+    """Where the last whole line ends: a torn one behind it is cut off before appending."""
+    size = os.fstat(descriptor).st_size
+    block = 1 << 16
+    position = size
+    while position > 0:
+        start = max(0, position - block)
+        newline = os.pread(descriptor, position - start, start).rfind(b"\n")
+        if newline >= 0:
+            return start + newline + 1
+        position = start
+    return 0

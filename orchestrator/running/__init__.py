@@ -1,0 +1,1 @@
+"""Cells on a cluster: which can run, in what order, and how far they are."""

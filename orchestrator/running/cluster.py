@@ -1,0 +1,115 @@
+"""What the flow needs of a cluster. Ray is the answer; tests have a quicker one."""
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import pydantic
+
+from jobs.contract import Attempt, BuildSpec, CellRequest, ProvisionedBuild
+from jobs.node.vendors import inventory
+from orchestrator.asked.config import Vendor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Node:
+    """A machine of the cluster, as its labels and Ray describe it."""
+
+    id: str
+    name: str
+    address: str
+    vendor: Vendor
+    card: str | None
+    arch: str | None
+    devices: int
+    cpus: float
+    memory_gib: float
+    labels: dict[str, str] = field(default_factory=dict)
+    troubles: tuple[str, ...] = ()
+    """What is wrong with it, for a person."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Needs:
+    """What a cell needs of its node."""
+
+    labels: dict[str, str]
+    devices: int
+    memory_gib: float
+    cpus: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ended:
+    """The end of one attempt: what the node saw, or the infrastructure's own failure."""
+
+    cell_id: str
+    number: int
+    attempt: Attempt | None = None
+    infrastructure_error: str | None = None
+
+
+def this_machine() -> Node:
+    """This machine as a node of its own, without starting anything."""
+    here = inventory()
+    vendor: Any = here.vendor
+    return Node(
+        id="local",
+        name=platform.node(),
+        address="127.0.0.1",
+        vendor=vendor,
+        card=here.card,
+        arch=here.arch,
+        devices=here.devices,
+        cpus=here.cpus,
+        memory_gib=here.memory_gib,
+        labels=here.labels,
+    )
+
+
+class Cluster(Protocol):
+    def nodes(self) -> tuple[Node, ...]: ...
+
+    def provision(
+        self,
+        specs: Sequence[BuildSpec],
+        cache: str,
+        say: Callable[[str], None],
+        *,
+        deadline_s: float,
+    ) -> dict[str, ProvisionedBuild]:
+        """
+        Make every build ready, each within *deadline_s*, and return each by name.
+
+        Raises ConfigError for what the user can mend (all builds' mistakes at
+        once), ClusterError for what went wrong on the way.
+        """
+        ...
+
+    def submit(self, request: CellRequest, needs: Needs) -> None: ...
+
+    def ended(self) -> Iterator[Ended | None]:
+        """Yield attempts as they end, until none that was submitted is left; None now and then."""
+        ...
+
+    def kill(self, cell_id: str) -> None:
+        """End what runs the cell, which hears nothing any more. Its attempt ends as one lost."""
+        ...
+
+    def close(self) -> None:
+        """End all that was started; nothing of it is left when this returns."""
+        ...
+
+
+_attempt_adapter = pydantic.TypeAdapter(Attempt)
+_build_adapter = pydantic.TypeAdapter(ProvisionedBuild)
+
+
+def read_attempt(text: str) -> Attempt:
+    """Check what a node sent. Raises pydantic.ValidationError."""
+    return _attempt_adapter.validate_json(text)
+
+
+def read_build(text: str) -> ProvisionedBuild:
+    return _build_adapter.validate_json(text)

@@ -1,0 +1,190 @@
+"""Which cells this cluster can run, in which order, and why not the others. Touches no cluster."""
+
+import itertools
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from jobs.contract import PARALLEL_SIZES, EngineMode
+from jobs.node.environment import waits
+from orchestrator.asked.cell_requests import environment
+from orchestrator.asked.cells import Cell
+from orchestrator.running.cluster import Needs, Node
+
+NOTHING_SEEN: Mapping[str, float] = MappingProxyType({})
+
+ANY_CPU = {"vm.cpu": "yes"}
+"""Every node carries this label: the CPU build and emulated engines run on all of them."""
+
+MEMORY_OF_HOST_GIB = {EngineMode.REAL: 0.6, EngineMode.EMULATED: 0.65}
+"""
+Measured, of a host that has imported vLLM 0.32.0. A cell that runs has one, at most. Hosts that
+wait for their next cell fit into what Ray sets aside for objects, of which there are hardly any.
+"""
+
+MEMORY_OF_AN_EMULATED_CELL_GIB = 1.0
+"""Until it was measured, with its host: what the largest models take, and no weight is loaded."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Plan:
+    runnable: tuple[Cell, ...]
+    """In the order in which to start them."""
+
+    unplaceable: dict[str, str]
+    """Cell id to the reason that no node can take it."""
+
+    hosts: dict[str, tuple[str, ...]]
+    """Cell id to the names of the nodes that could take it."""
+
+    needs: dict[str, Needs] = field(default_factory=dict)
+    """By cell id, of the runnable."""
+
+    at_once: int = 1
+    """How many cells the cores and the memory of all nodes carry, about."""
+
+
+def make_plan(
+    cells: Iterable[Cell],
+    nodes: Sequence[Node],
+    memory_gib: Mapping[str, float] = MappingProxyType({}),
+) -> Plan:
+    """*memory_gib* is what cells were seen to take, by their ids."""
+    runnable: list[Cell] = []
+    unplaceable: dict[str, str] = {}
+    hosts: dict[str, tuple[str, ...]] = {}
+    wanted: dict[str, Needs] = {}
+    for cell in cells:
+        need = needs(cell, memory_gib.get(cell.id))
+        fitting = [node.name for node in nodes if _fits(node, need)]
+        if obstacle := _impossible(cell) or (None if fitting else _obstacle(cell, need, nodes)):
+            unplaceable[cell.id] = obstacle
+        else:
+            runnable.append(cell)
+            hosts[cell.id], wanted[cell.id] = tuple(fitting), need
+    at_once = _at_once(wanted.values(), nodes)
+    ordered = tuple(_by_host(runnable, at_once))
+    return Plan(
+        runnable=ordered, unplaceable=unplaceable, hosts=hosts, needs=wanted, at_once=at_once
+    )
+
+
+def needs(cell: Cell, measured_gib: float | None = None) -> Needs:
+    """*measured_gib* is what the cell was seen to take beside its host."""
+    return Needs(
+        labels=_labels(cell),
+        devices=0 if _is_of_cpu(cell) else cell.model.devices,
+        cpus=_workers(cell) if _is_of_cpu(cell) else 1,
+        memory_gib=_described_gib(cell)
+        if measured_gib is None
+        else measured_gib + MEMORY_OF_HOST_GIB[cell.engine_mode],
+    )
+
+
+def host(cell: Cell) -> tuple[object, ...]:
+    """What the processes that can fork this cell have in common."""
+    of_engine = (cell.build.name, cell.engine_mode, cell.isolation)
+    variables = {name: value for name, value in environment(cell).items() if not waits(name)}
+    return (*of_engine, cell.axis("hardware"), *sorted(variables.items()))
+
+
+def _impossible(cell: Cell) -> str | None:
+    """Why no node whatever could run it."""
+    if cell.engine_mode not in cell.hardware.engine_modes:
+        modes = ", ".join(cell.hardware.engine_modes)
+        return f"this hardware is described for engine_mode {modes} only"
+    if cell.engine_mode is EngineMode.EMULATED and (parallel := _parallel(cell)):
+        return f"emulated engines have one device only, and it asks for {parallel}"
+    return None
+
+
+def _parallel(cell: Cell) -> str | None:
+    """What makes an engine of several devices, if anything does."""
+    if cell.model.devices > 1:
+        return f"{cell.model.devices} devices"
+    sizes = _sizes(cell)
+    return next((f"{name}={size}" for name, size in sizes.items() if size not in (None, 1)), None)
+
+
+def _sizes(cell: Cell) -> dict[str, Any]:
+    arguments = {**cell.model.engine_args, **cell.backend.engine_args}
+    return {name: arguments.get(name) for name in PARALLEL_SIZES}
+
+
+def _workers(cell: Cell) -> int:
+    """Processes that work at the same time, each on a core."""
+    asked = [size for size in _sizes(cell).values() if isinstance(size, int) and size > 0]
+    return max(cell.model.devices, math.prod(asked))
+
+
+def _is_of_cpu(cell: Cell) -> bool:
+    return cell.engine_mode is EngineMode.EMULATED or cell.hardware.vendor == "cpu"
+
+
+def _described_gib(cell: Cell) -> float:
+    emulated = cell.engine_mode is EngineMode.EMULATED
+    return MEMORY_OF_AN_EMULATED_CELL_GIB if emulated else cell.model.memory_gib
+
+
+def _labels(cell: Cell) -> dict[str, str]:
+    if _is_of_cpu(cell):
+        return ANY_CPU
+    hardware = cell.hardware
+    labels = {"vm.vendor": hardware.vendor, "vm.card": hardware.card, "vm.arch": hardware.arch}
+    return {name: value for name, value in labels.items() if value is not None}
+
+
+def _at_once(wanted: Iterable[Needs], nodes: Sequence[Node]) -> int:
+    """By cores, and by the memory of the largest: Ray counts exactly, this is to plan with."""
+    largest_gib = max((need.memory_gib for need in wanted), default=1.0)
+    carried = (min(node.cpus, node.memory_gib // largest_gib) for node in nodes)
+    return max(1, int(sum(carried)))
+
+
+def _by_host(cells: Iterable[Cell], at_once: int) -> Iterator[Cell]:
+    """
+    Cells that share a host one after the other, so that it starts once and can go early.
+
+    As many groups go side by side as there are cells at once: a host needs 20 s on one
+    core to start, and cells that all waited for the same one would leave the others idle.
+    """
+    groups: dict[tuple[object, ...], list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault(host(cell), []).append(cell)
+    waiting = iter(groups.values())
+    while batch := [*itertools.islice(waiting, at_once)]:
+        for row in itertools.zip_longest(*batch):
+            yield from (cell for cell in row if cell is not None)
+
+
+def _fits(node: Node, wanted: Needs) -> bool:
+    return (
+        _has_labels(node, wanted)
+        and node.devices >= wanted.devices
+        and node.cpus >= wanted.cpus
+        and node.memory_gib >= wanted.memory_gib
+    )
+
+
+def _has_labels(node: Node, wanted: Needs) -> bool:
+    return all(node.labels.get(name) == value for name, value in wanted.labels.items())
+
+
+def _obstacle(cell: Cell, wanted: Needs, nodes: Sequence[Node]) -> str:
+    """The reason, with the nearest miss where there is one."""
+    card = cell.hardware.card or cell.axis("hardware")
+    alike = [node for node in nodes if _has_labels(node, wanted)]
+    if not alike:
+        there = ", ".join(sorted({node.card or "cpu only" for node in nodes})) or "no node at all"
+        return f"no node with {card} (the cluster has: {there})"
+    best = max(alike, key=lambda node: (node.devices, node.cpus, node.memory_gib))
+    if best.devices < wanted.devices:
+        return f"needs {wanted.devices} {card} on one node, {best.name} has {best.devices}"
+    if best.cpus < wanted.cpus:
+        return f"needs {wanted.cpus} CPUs on one node, {best.name} has {best.cpus:g}"
+    return (
+        f"needs {wanted.memory_gib:g} GiB of memory on one node, "
+        f"{best.name} has {best.memory_gib:.1f}"
+    )

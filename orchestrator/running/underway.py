@@ -1,0 +1,60 @@
+"""Which cells run, for how long and in which phase, as the files of their attempts tell."""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from jobs.contract import Phase
+from jobs.node.cell_files import CellFiles
+from orchestrator.running.forecast import Running
+
+LOOKED_AT = 1000
+"""Cells that were submitted first and have not ended: who runs is among them, in a large run."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Attempted(Running):
+    phase: Phase | None
+    """None until there is a process of its own."""
+
+
+@dataclass(slots=True)
+class _Began:
+    at: float
+    forked_after_s: float | None = None
+
+
+@dataclass(kw_only=True, slots=True)
+class RunningCells:
+    since: float
+    """A time of the run directory's file system: requests from before are of an earlier run."""
+
+    _began: dict[str, _Began] = field(default_factory=dict)
+    """By the folder of the attempt. From when it was seen: clocks of other machines don't count."""
+
+    def look(self, submitted: Mapping[str, str]) -> dict[str, Attempted]:
+        """*submitted* is by cell id: the folders of attempts that have not ended."""
+        now = time.monotonic()
+        found: dict[str, Attempted] = {}
+        for cell_id, folder in [*submitted.items()][:LOOKED_AT]:
+            files = CellFiles(folder=Path(folder))
+            if folder in self._began or _is_newer(files.request, self.since):
+                began = self._began.setdefault(folder, _Began(now))
+                found[cell_id] = _attempted(files, began, now)
+        return found
+
+
+def _attempted(files: CellFiles, began: _Began, now: float) -> Attempted:
+    age_s = now - began.at
+    phase = files.read_phase() if files.phase.exists() else None
+    if phase is not None and began.forked_after_s is None:
+        began.forked_after_s = age_s
+    return Attempted(age_s=age_s, forked_after_s=began.forked_after_s, phase=phase)
+
+
+def _is_newer(file: Path, time_of_change: float) -> bool:
+    try:
+        return file.stat().st_mtime >= time_of_change
+    except OSError:
+        return False

@@ -41,7 +41,10 @@ EMULATED = (
 COMMON = ("cluster.cells_at_once=1", "attempts=4", "deadline_s=30")
 
 PAUSE_S = (1.0, 5.0)
-LOOK_S = 2.0
+LOOK_S = 1.0
+LOOKS = 15
+"""What a life has to have for its growth to be told from chance."""
+
 TICK_S = 0.02
 PATIENCE_S = 10.0
 STOPPED_S = 1.0
@@ -185,7 +188,8 @@ class Soak:
         faults = ", ".join(f"{count} x {name}" for name, count in self.injected.most_common())
         starts = ", ".join(f"{name} {count}" for name, count in self.starts.items())
         growths = [
-            f"{kind}, {len(lives)} processes: at most {growth(lives, Life.growth_mib):.1f} MiB "
+            f"{kind}, {len(_long(lives))} processes of {len(lives)} seen {LOOKS} times or more: "
+            f"at most {growth(lives, Life.growth_mib):.1f} MiB "
             f"and {growth(lives, Life.growth_descriptors):g} descriptors more"
             for kind, lives in self.lives.items()
         ]
@@ -250,12 +254,12 @@ seed {self.seed}, {self.seconds:.0f} s, runs started: {starts}
         return False
 
     def _look(self) -> None:
+        """At those that have a cell now: one that starts, or ends, holds other things."""
         for driver in self.drivers():
-            with suppress(ValueError, psutil.NoSuchProcess):
-                self._measure("driver", driver.run)
-            with suppress(psutil.NoSuchProcess):
-                for pid in driver.hosts():
-                    self._measure("host", pid)
+            for cell in driver.probes():
+                with suppress(ValueError, psutil.NoSuchProcess):
+                    self._measure("host", parent(parent(cell)))
+                    self._measure("driver", driver.run)
 
     def _measure(self, kind: str, pid: int) -> None:
         process = psutil.Process(pid)
@@ -282,7 +286,11 @@ def verdicts(driver: Driver) -> Counter[str]:
 
 def growth(lives: dict[int, Life], of: Callable[[Life], float]) -> float:
     """The most that any of the longer lives grew by."""
-    return max((of(life) for life in lives.values() if len(life.mib) >= 10), default=0.0)
+    return max(map(of, _long(lives)), default=0.0)
+
+
+def _long(lives: dict[int, Life]) -> list[Life]:
+    return [life for life in lives.values() if len(life.mib) >= LOOKS]
 
 
 def _growth(series: Sequence[float]) -> float:

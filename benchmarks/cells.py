@@ -31,7 +31,9 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from jobs.contract import CellRequest, Isolation, Placement, to_json
+from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Placement
+from jobs.contract.terms import Isolation, to_json
 from jobs.node import environment, ports
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell

@@ -13,7 +13,8 @@ from types import FrameType
 import pydantic
 import yaml
 
-from jobs.contract import BuildSpec, EngineMode, Phase, ProvisionedBuild
+from jobs.contract.builds import BuildSpec, ProvisionedBuild
+from jobs.contract.terms import EngineMode, Phase
 from jobs.secrets import Redactor
 from orchestrator.asked.cells import Cell, expand, merge, possible
 from orchestrator.asked.checking import build_specs

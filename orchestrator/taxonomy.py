@@ -10,7 +10,8 @@ from typing import Any, ClassVar, Literal
 import pydantic
 import yaml
 
-from jobs.contract import STRICT, EngineMode, ExceptionSeen, Phase
+from jobs.contract.seen import ExceptionSeen
+from jobs.contract.terms import STRICT, EngineMode, Phase
 
 FILE = Path(__file__).parent / "rules" / "failures.yaml"
 

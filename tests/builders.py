@@ -3,25 +3,12 @@
 from dataclasses import replace
 from typing import Any
 
-from jobs.contract import (
-    Attempt,
-    AttentionGroup,
-    BuildSpec,
-    Check,
-    Deadlines,
-    Emulated,
-    Engine,
-    EngineMode,
-    ExceptionSeen,
-    Exit,
-    Failure,
-    Isolation,
-    PackageSet,
-    Phase,
-    Placement,
-    ProbeReport,
-    ProvisionedBuild,
-)
+from jobs.contract.asked import Deadlines
+from jobs.contract.attempts import Attempt, Exit, Placement
+from jobs.contract.builds import BuildSpec, ProvisionedBuild
+from jobs.contract.emulation import Emulated, PackageSet
+from jobs.contract.seen import AttentionGroup, Engine, ExceptionSeen, Failure, ProbeReport
+from jobs.contract.terms import Check, EngineMode, Isolation, Phase
 from orchestrator.asked.cell_requests import card
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked, Backend, Expectation, Hardware, Model, Outcome, Runner

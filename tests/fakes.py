@@ -4,7 +4,10 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from jobs.contract import Attempt, BuildSpec, CellRequest, Isolation, ProvisionedBuild
+from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Attempt
+from jobs.contract.builds import BuildSpec, ProvisionedBuild
+from jobs.contract.terms import Isolation
 from jobs.node.builds.provision import digest_of
 from orchestrator.asked.config import ClusterChoice
 from orchestrator.running.cluster import Ended, Needs, Node, this_machine

@@ -14,7 +14,8 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import Phase, ProbeRequest
+from jobs.contract.asked import ProbeRequest
+from jobs.contract.terms import Phase
 from jobs.secrets import Redactor
 
 WRITTEN = (".json", ".jsonl")

@@ -7,7 +7,9 @@ may be anything.
 
 import math
 
-from jobs.contract import Deadlines, Phase, Timeout
+from jobs.contract.asked import Deadlines
+from jobs.contract.attempts import Timeout
+from jobs.contract.terms import Phase
 
 
 class Watch:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import jobs
 from jobs import processes
-from jobs.contract import EMULATION_VARIABLE, CellRequest, Emulation, PackageSet
+from jobs.contract.asked import CellRequest
+from jobs.contract.emulation import EMULATION_VARIABLE, Emulation, PackageSet
 from jobs.node import runtime_folder
 from jobs.node.errors import NodeError
 from jobs.quiet import NO_USAGE_REPORTS

@@ -1,6 +1,6 @@
 """What can go wrong on a node, beside what a probe reports."""
 
-from jobs.contract import Exit
+from jobs.contract.attempts import Exit
 
 
 class NodeError(Exception):

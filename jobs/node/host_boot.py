@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs import processes
-from jobs.contract import Exit, Timeout
+from jobs.contract.attempts import Exit, Timeout
 from jobs.node import host_sockets
 from jobs.node.cell_files import tail
 from jobs.node.errors import HostBootError, NodeError

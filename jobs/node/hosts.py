@@ -21,7 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from jobs import processes
-from jobs.contract import CellRequest, Exit, Isolation, Phase
+from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Exit
+from jobs.contract.terms import Isolation, Phase
 from jobs.node import environment, host_sockets, runtime_folder
 from jobs.node.errors import HostLostError, NodeError
 from jobs.node.host_boot import POLL_S, Host, boot, exit_of

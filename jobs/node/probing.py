@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs import processes, shared_memory
-from jobs.contract import CellRequest, Exit, Isolation, Phase, to_json
+from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Exit
+from jobs.contract.terms import Isolation, Phase, to_json
 from jobs.node import device_memory, environment, hosts, ports, runtime_folder, stacks, watching
 from jobs.node.cell_files import CellFiles
 from jobs.node.cell_log import CellLog

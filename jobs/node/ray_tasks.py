@@ -10,7 +10,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jobs import processes
-from jobs.contract import BuildSpec, CellRequest, Phase, Placement, to_json
+from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Placement
+from jobs.contract.builds import BuildSpec
+from jobs.contract.terms import Phase, to_json
 from jobs.node.builds.errors import BuildError, BuildSpecError
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell

@@ -6,7 +6,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import Attempt, CellRequest, Exit, Placement
+from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Attempt, Exit, Placement
 from jobs.node import cell_files, environment
 from jobs.node.cell_files import CellFiles
 from jobs.node.errors import NodeError

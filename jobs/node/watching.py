@@ -5,7 +5,8 @@ import select
 import socket
 import time
 
-from jobs.contract import Deadlines, Exit
+from jobs.contract.asked import Deadlines
+from jobs.contract.attempts import Exit
 from jobs.node import hosts
 from jobs.node.cell_files import CellFiles
 from jobs.node.cell_log import CellLog

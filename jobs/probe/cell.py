@@ -11,16 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from jobs import memory, secrets
-from jobs.contract import (
-    PARALLEL_SIZES,
-    Check,
-    EngineMode,
-    Failure,
-    Phase,
-    ProbeReport,
-    ProbeRequest,
-    request_from_json,
-)
+from jobs.contract.asked import ProbeRequest, request_from_json
+from jobs.contract.emulation import PARALLEL_SIZES
+from jobs.contract.seen import Failure, ProbeReport
+from jobs.contract.terms import Check, EngineMode, Phase
 from jobs.probe import (
     architectures,
     children,

@@ -3,7 +3,7 @@
 import multiprocessing.process
 import signal
 
-from jobs.contract import ExceptionSeen
+from jobs.contract.seen import ExceptionSeen
 
 CRASHES = {signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGILL, signal.SIGFPE}
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs import secrets
-from jobs.contract import ExceptionSeen
+from jobs.contract.seen import ExceptionSeen
 from jobs.probe import environment, exceptions, files
 
 ERRORS = "errors.jsonl"

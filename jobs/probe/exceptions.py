@@ -4,7 +4,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 
-from jobs.contract import ExceptionSeen
+from jobs.contract.seen import ExceptionSeen
 
 LONGEST_MESSAGE = 4000
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.contract import Phase
+from jobs.contract.terms import Phase
 from jobs.probe import environment, phases, selections
 
 BEGINS = {

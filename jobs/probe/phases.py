@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.contract import Phase, PhaseTime
+from jobs.contract.seen import PhaseTime
+from jobs.contract.terms import Phase
 from jobs.probe import files
 
 HISTORY = "phases.jsonl"

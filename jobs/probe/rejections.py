@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any
 
-from jobs.contract import ExceptionSeen, Rejection
+from jobs.contract.seen import ExceptionSeen, Rejection
 from jobs.probe import backends, selections
 
 REFUSALS = (

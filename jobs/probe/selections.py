@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from jobs.contract import Rejection
+from jobs.contract.seen import Rejection
 
 SELECT = "_cached_get_attn_backend"
 """What all of vLLM's layers call in the end, in the module of the selector."""

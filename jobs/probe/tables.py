@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from jobs.contract import Rejection, Selection
+from jobs.contract.seen import Rejection, Selection
 from jobs.probe import backends, rejections
 from jobs.probe.selections import Question, reasons
 

@@ -3,7 +3,10 @@
 import dataclasses
 from typing import Any
 
-from jobs.contract import Card, CellRequest, EngineMode, ProbeRequest, ProvisionedBuild
+from jobs.contract.asked import CellRequest, ProbeRequest
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.emulation import Card
+from jobs.contract.terms import EngineMode
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked, FieldName
 

@@ -11,7 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from jobs.contract import STRICT, BuildSpec, Check, Deadlines, EngineMode, Isolation
+from jobs.contract.asked import Deadlines
+from jobs.contract.builds import BuildSpec
+from jobs.contract.terms import STRICT, Check, EngineMode, Isolation
 from orchestrator.asked import deadlines
 from orchestrator.asked.conf_files import AXES
 from orchestrator.asked.config import EMULATED, Backend, Config, Expectation, Hardware, Model, Suite

@@ -7,7 +7,9 @@ from typing import Any
 
 import pydantic
 
-from jobs.contract import BuildSpec, EngineMode, PackageSet, Patch
+from jobs.contract.builds import BuildSpec, Patch
+from jobs.contract.emulation import PackageSet
+from jobs.contract.terms import EngineMode
 from orchestrator.asked import contradictions
 from orchestrator.asked.conf_files import ConfFiles, nearest
 from orchestrator.asked.config import EMULATED_VENDORS, Build, Config

@@ -7,7 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 
 import pydantic
 
-from jobs.contract import STRICT, Check, EngineMode, Isolation, PackageSet, Phase
+from jobs.contract.emulation import PackageSet
+from jobs.contract.terms import STRICT, Check, EngineMode, Isolation, Phase
 
 Name = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 """A part of a cell's id, or of a run directory's name."""
@@ -137,7 +138,7 @@ class Backend:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Build:
-    """See `jobs.contract.BuildSpec`; here *patches* are files, relative to conf/."""
+    """See `jobs.contract.builds.BuildSpec`; here *patches* are files, relative to conf/."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 

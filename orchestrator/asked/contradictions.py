@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pydantic
 
-from jobs.contract import Check, EngineMode
+from jobs.contract.terms import Check, EngineMode
 from orchestrator.asked.conf_files import ConfFiles, nearest
 from orchestrator.asked.config import (
     EMULATED,

@@ -9,7 +9,8 @@ from typing import Any, ClassVar, Literal
 import pydantic
 import yaml
 
-from jobs.contract import STRICT, Deadlines, EngineMode, Phase
+from jobs.contract.asked import Deadlines
+from jobs.contract.terms import STRICT, EngineMode, Phase
 
 FILE = Path(__file__).parents[1] / "rules" / "deadlines.yaml"
 

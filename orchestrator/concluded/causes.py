@@ -3,7 +3,10 @@
 import signal
 from collections.abc import Iterator
 
-from jobs.contract import Attempt, Deadlines, ExceptionSeen, Phase, Timeout
+from jobs.contract.asked import Deadlines
+from jobs.contract.attempts import Attempt, Timeout
+from jobs.contract.seen import ExceptionSeen
+from jobs.contract.terms import Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.classify import last_words, root, says_something
 from orchestrator.concluded.suspects import patches_about

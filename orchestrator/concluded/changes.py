@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from packaging.version import InvalidVersion, Version
 
-from jobs.contract import AttentionGroup, MoeGroup, ProbeReport
+from jobs.contract.seen import AttentionGroup, MoeGroup, ProbeReport
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.matrix import Matrix

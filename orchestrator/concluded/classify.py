@@ -9,7 +9,9 @@ log is read only where an engine died without any of these.
 import re
 import signal
 
-from jobs.contract import Attempt, Check, EngineMode, ExceptionSeen, Failure, Isolation, Phase
+from jobs.contract.attempts import Attempt
+from jobs.contract.seen import ExceptionSeen, Failure
+from jobs.contract.terms import Check, EngineMode, Isolation, Phase
 from orchestrator.taxonomy import EMULATION_LIMIT, taxonomy
 
 PROBE_BROKE = 70

@@ -10,7 +10,7 @@ import yaml
 from packaging.specifiers import SpecifierSet
 from packaging.version import InvalidVersion, Version
 
-from jobs.contract import STRICT
+from jobs.contract.terms import STRICT
 from orchestrator.asked.config import FieldName, RequestVerdict, Runner
 
 FILE = Path(__file__).parents[1] / "rules" / "contracts.yaml"

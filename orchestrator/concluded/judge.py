@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, ClassVar
 
-from jobs.contract import STRICT, Attempt, ProvisionedBuild
+from jobs.contract.attempts import Attempt
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.terms import STRICT
 from orchestrator.asked.cell_requests import asked
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Expectation, FieldName, Outcome, RequestVerdict

@@ -10,7 +10,9 @@ from typing import Any, ClassVar
 import pydantic
 import yaml
 
-from jobs.contract import STRICT, AttentionGroup, Emulated, MoeGroup, ProbeReport
+from jobs.contract.emulation import Emulated
+from jobs.contract.seen import AttentionGroup, MoeGroup, ProbeReport
+from jobs.contract.terms import STRICT
 from orchestrator.asked.config import FieldName, Vendor
 from orchestrator.taxonomy import EMULATION_LIMIT, FOREIGN_BACKEND
 

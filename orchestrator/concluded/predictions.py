@@ -4,7 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jobs.contract import STRICT, EngineMode, MoeGroup, ProbeReport, ProvisionedBuild
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.seen import MoeGroup, ProbeReport
+from jobs.contract.terms import STRICT, EngineMode
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.record import Record
 from orchestrator.taxonomy import says_nothing_of_vllm

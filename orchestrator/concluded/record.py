@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Literal
 
-from jobs.contract import STRICT, Attempt, ProvisionedBuild
+from jobs.contract.attempts import Attempt
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.terms import STRICT
 from orchestrator.concluded.judge import Judgement, Verdict
 
 

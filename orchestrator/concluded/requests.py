@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, cast
 
-from jobs.contract import STRICT, MoeGroup, ProbeReport
+from jobs.contract.seen import MoeGroup, ProbeReport
+from jobs.contract.terms import STRICT
 from orchestrator.asked.cell_requests import asked
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import FieldName, RequestVerdict

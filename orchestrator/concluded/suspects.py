@@ -4,7 +4,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from jobs.contract import Attempt, Failure, Patch, ProvisionedBuild
+from jobs.contract.attempts import Attempt
+from jobs.contract.builds import Patch, ProvisionedBuild
+from jobs.contract.seen import Failure
 from orchestrator.concluded.classify import root
 from orchestrator.taxonomy import UNEXPLAINED
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from jobs.contract import EngineMode
+from jobs.contract.terms import EngineMode
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.predictions import Observation, observation
 from orchestrator.concluded.record import Record

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 
-from jobs.contract import EngineMode, Isolation
+from jobs.contract.terms import EngineMode, Isolation
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import EMULATED
 from orchestrator.errors import ClusterError

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.contract import BuildSpec
+from jobs.contract.builds import BuildSpec
 from jobs.node.builds.errors import BuildError
 from jobs.node.builds.provision import digest_of
 from orchestrator.asked.cells import Cell

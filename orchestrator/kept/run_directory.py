@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import filelock
 import pydantic
 
-from jobs.contract import STRICT
+from jobs.contract.terms import STRICT
 from jobs.secrets import Redactor, redactor
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Gate, Proof

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import pydantic
 
-from jobs.contract import Emulated
+from jobs.contract.emulation import Emulated
 from orchestrator.concluded.changes import Change, between_releases
 from orchestrator.concluded.gate import Decision
 from orchestrator.concluded.matrix import Matrix

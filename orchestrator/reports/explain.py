@@ -4,7 +4,9 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
-from jobs.contract import AttentionGroup, Emulated, EngineMode, MoeGroup, Rejection, Selection
+from jobs.contract.emulation import Emulated
+from jobs.contract.seen import AttentionGroup, MoeGroup, Rejection, Selection
+from jobs.contract.terms import EngineMode
 from orchestrator.reports import wording
 from orchestrator.reports.document import Document
 from orchestrator.reports.rows import CellRow, RequestRow

@@ -6,17 +6,11 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.contract import (
-    Attempt,
-    AttentionGroup,
-    BuildSpec,
-    Emulated,
-    EngineMode,
-    Isolation,
-    MoeGroup,
-    Rejection,
-    Selection,
-)
+from jobs.contract.attempts import Attempt
+from jobs.contract.builds import BuildSpec
+from jobs.contract.emulation import Emulated
+from jobs.contract.seen import AttentionGroup, MoeGroup, Rejection, Selection
+from jobs.contract.terms import EngineMode, Isolation
 from orchestrator.asked.cell_requests import asked
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import FieldName, RequestVerdict

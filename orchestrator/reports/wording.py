@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Iterator
 from itertools import groupby
 
-from jobs.contract import EngineMode, PackageSet
+from jobs.contract.emulation import PackageSet
+from jobs.contract.terms import EngineMode
 from orchestrator.asked.config import RequestVerdict
 from orchestrator.concluded.changes import Change, Difference
 from orchestrator.concluded.judge import Verdict

@@ -7,7 +7,9 @@ from typing import Any, Protocol
 
 import pydantic
 
-from jobs.contract import Attempt, BuildSpec, CellRequest, ProvisionedBuild
+from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Attempt
+from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.node.vendors import inventory
 from orchestrator.asked.config import Vendor
 

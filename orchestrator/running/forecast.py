@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from jobs.contract import EngineMode
+from jobs.contract.terms import EngineMode
 
 HOST_BOOT_S = {EngineMode.REAL: 10.0, EngineMode.EMULATED: 22.0}
 """Measured on an idle core, by engine mode: for until a host of this run has shown better."""

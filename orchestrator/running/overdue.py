@@ -9,7 +9,8 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 
-from jobs.contract import Deadlines, Phase
+from jobs.contract.asked import Deadlines
+from jobs.contract.terms import Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.running.underway import RunningCells
 

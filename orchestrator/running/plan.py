@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
-from jobs.contract import PARALLEL_SIZES, EngineMode
+from jobs.contract.emulation import PARALLEL_SIZES
+from jobs.contract.terms import EngineMode
 from jobs.node.environment import waits
 from orchestrator.asked.cell_requests import environment
 from orchestrator.asked.cells import Cell

@@ -15,7 +15,8 @@ import pydantic
 import ray
 import ray.exceptions
 
-from jobs.contract import BuildSpec, CellRequest, ProvisionedBuild
+from jobs.contract.asked import CellRequest
+from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.node import ray_tasks
 from jobs.node.vendors import inventory
 from orchestrator.asked.config import ClusterChoice

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.contract import Isolation, ProvisionedBuild
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.terms import Isolation
 from orchestrator.asked.cell_requests import cell_request
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded import causes

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from jobs.contract import Phase
+from jobs.contract.terms import Phase
 from jobs.node.cell_files import CellFiles
 from orchestrator.running.forecast import Running
 

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from jobs.contract import BuildSpec, EngineMode, Patch, ProvisionedBuild
+from jobs.contract.builds import BuildSpec, Patch, ProvisionedBuild
+from jobs.contract.terms import EngineMode
 from jobs.node.builds import digests, interpreter
 from jobs.node.builds.errors import BuildSpecError
 from jobs.node.builds.provision import digest_of, provision

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from jobs import processes
-from jobs.contract import CellRequest, Isolation, Patch, Placement
+from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Placement
+from jobs.contract.builds import Patch
+from jobs.contract.terms import Isolation
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell
 from jobs.probe.environment import PROBE_FOLDER

@@ -10,7 +10,9 @@ from typing import Any
 import psutil
 import pytest
 
-from jobs.contract import CellRequest, Placement, ProvisionedBuild
+from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Placement
+from jobs.contract.builds import ProvisionedBuild
 from jobs.node import environment
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell

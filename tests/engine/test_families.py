@@ -8,7 +8,7 @@ from typing import Any
 import psutil
 import pytest
 
-from jobs.contract import Placement
+from jobs.contract.attempts import Placement
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell
 from orchestrator.asked.checking import build_specs

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
-from jobs.contract import CellRequest, Deadlines, Isolation, Placement, ProvisionedBuild
+from jobs.contract.asked import CellRequest, Deadlines
+from jobs.contract.attempts import Placement
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.terms import Isolation
 from jobs.node import host_boot
 from jobs.node.run_cell import run_cell
 from tests.engine.warm_parent import request

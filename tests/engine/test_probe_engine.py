@@ -10,8 +10,8 @@ from typing import Any
 import psutil
 import pytest
 
-from jobs import contract
-from jobs.contract import Phase
+from jobs.contract import terms
+from jobs.contract.terms import Phase
 from jobs.probe import environment
 from jobs.probe.shipped import MODELS
 from tests.engine.warm_parent import WarmParent, request
@@ -142,7 +142,7 @@ def test_an_engine_of_several_processes_is_read_and_its_failure_has_its_root(
     vllm_python: Path, tmp_path: Path
 ) -> None:
     arguments = {"model": "shipped:llama", "speculative_config": EAGLE3}
-    (tmp_path / "request.json").write_text(contract.to_json(request(arguments)))
+    (tmp_path / "request.json").write_text(terms.to_json(request(arguments)))
     with subprocess.Popen(
         [vllm_python, "-m", "jobs.probe", tmp_path / "request.json", tmp_path / "report.json"],
         cwd=environment.ROOT,

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jobs import contract
-from jobs.contract import Check, EngineMode, ProbeRequest
+from jobs.contract import terms
+from jobs.contract.asked import ProbeRequest
+from jobs.contract.terms import Check, EngineMode
 from jobs.probe import environment
 
 SITE = environment.ROOT / "jobs" / "probe" / "site"
@@ -71,7 +72,7 @@ class WarmParent:
         """The report of a cell."""
         folder = self.folder / str(len(list(self.folder.iterdir())))
         folder.mkdir()
-        (folder / "request.json").write_text(contract.to_json(request(engine_args)))
+        (folder / "request.json").write_text(terms.to_json(request(engine_args)))
         assert self.process.stdin is not None
         print(folder, file=self.process.stdin, flush=True)
         self.wait_for("done")

@@ -9,14 +9,9 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import (
-    Attempt,
-    BuildSpec,
-    EngineMode,
-    Patch,
-    Placement,
-    ProvisionedBuild,
-)
+from jobs.contract.attempts import Attempt, Placement
+from jobs.contract.builds import BuildSpec, Patch, ProvisionedBuild
+from jobs.contract.terms import EngineMode
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell
 from orchestrator.asked.cell_requests import cell_request

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from jobs.contract import Check, Isolation, Phase
+from jobs.contract.terms import Check, Isolation, Phase
 from orchestrator.asked.config import Asked, Runner
 
 SMALL: dict[str, Any] = {

@@ -10,7 +10,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import CellRequest, ProvisionedBuild
+from jobs.contract.asked import CellRequest
+from jobs.contract.builds import ProvisionedBuild
 from jobs.node import environment
 from jobs.node.builds.provision import provision
 from orchestrator.asked.cell_requests import cell_request

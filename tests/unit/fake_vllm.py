@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import BuildSpec, Patch
+from jobs.contract.builds import BuildSpec, Patch
 
 # Kept here, because tests put another in its place.
 PYTHON = sys.executable

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from rich.console import Console
 
-from jobs.contract import Check, Phase, ProbeRequest
+from jobs.contract.asked import ProbeRequest
+from jobs.contract.terms import Check, Phase
 from jobs.node.cell_files import CellFiles
 from orchestrator.running import progress
 from orchestrator.running.forecast import Work

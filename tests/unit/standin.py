@@ -13,15 +13,10 @@ from typing import Any
 
 import psutil
 
-from jobs.contract import (
-    CellRequest,
-    Check,
-    Deadlines,
-    Isolation,
-    Placement,
-    ProbeRequest,
-    ProvisionedBuild,
-)
+from jobs.contract.asked import CellRequest, Deadlines, ProbeRequest
+from jobs.contract.attempts import Placement
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.terms import Check, Isolation
 from jobs.node import run_cell
 
 ROOT = Path(__file__).parents[2]

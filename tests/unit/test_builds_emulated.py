@@ -14,7 +14,9 @@ from typing import Any
 import pytest
 from inline_snapshot import snapshot
 
-from jobs.contract import BuildSpec, EngineMode, PackageSet, Patch, ProvisionedBuild
+from jobs.contract.builds import BuildSpec, Patch, ProvisionedBuild
+from jobs.contract.emulation import PackageSet
+from jobs.contract.terms import EngineMode
 from jobs.node.builds import bases
 from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError
 from jobs.node.builds.provision import digest_of, provision

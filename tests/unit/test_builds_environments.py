@@ -18,7 +18,7 @@ import psutil
 import pytest
 from inline_snapshot import snapshot
 
-from jobs.contract import BuildSpec, ProvisionedBuild
+from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.node.builds import bases, store
 from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError
 from jobs.node.builds.provision import digest_of, provision

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract import ProvisionedBuild
+from jobs.contract.builds import ProvisionedBuild
 from jobs.node.builds import store
 from jobs.node.builds.errors import BuildNodeError, BuildSpecError
 from jobs.node.builds.provision import digest_of, provision

@@ -5,7 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from jobs.contract import Attempt, Deadlines, Exit, Patch, Phase, Timeout
+from jobs.contract.asked import Deadlines
+from jobs.contract.attempts import Attempt, Exit, Timeout
+from jobs.contract.builds import Patch
+from jobs.contract.terms import Phase
 from orchestrator.concluded import causes
 from tests.builders import a_cell, a_failed_report, a_report, an_attempt
 

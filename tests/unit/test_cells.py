@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 from inline_snapshot import snapshot
 
-from jobs.contract import BuildSpec, Card, EngineMode
+from jobs.contract.builds import BuildSpec
+from jobs.contract.emulation import Card
+from jobs.contract.terms import EngineMode
 from orchestrator.asked import cells
 from orchestrator.asked.cell_requests import cell_request
 from orchestrator.asked.cells import Cell, merge

@@ -3,7 +3,8 @@
 import dataclasses
 from typing import Any
 
-from jobs.contract import Patch, ProbeReport
+from jobs.contract.builds import Patch
+from jobs.contract.seen import ProbeReport
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked
 from orchestrator.concluded import matrix

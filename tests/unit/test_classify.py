@@ -6,16 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract import (
-    Check,
-    EngineMode,
-    ExceptionSeen,
-    Exit,
-    Failure,
-    Isolation,
-    Phase,
-    Timeout,
-)
+from jobs.contract.attempts import Exit, Timeout
+from jobs.contract.seen import ExceptionSeen, Failure
+from jobs.contract.terms import Check, EngineMode, Isolation, Phase
 from orchestrator.concluded.classify import classify, root
 from orchestrator.taxonomy import Retry, taxonomy
 from tests.builders import a_failed_report, a_report, an_attempt

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract import Exit
+from jobs.contract.attempts import Exit
 from orchestrator.__main__ import answer
 from orchestrator.asked.compose import compose
 from orchestrator.kept.run_directory import RunDirectory

@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract import Deadlines, Phase, Timeout
+from jobs.contract.asked import Deadlines
+from jobs.contract.attempts import Timeout
+from jobs.contract.terms import Phase
 from jobs.node.deadlines import Watch
 from tests.unit.standin import a_request, run
 

@@ -7,17 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract import (
-    Card,
-    CellRequest,
-    Check,
-    Deadlines,
-    EngineMode,
-    Isolation,
-    PackageSet,
-    ProbeRequest,
-    ProvisionedBuild,
-)
+from jobs.contract.asked import CellRequest, Deadlines, ProbeRequest
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.emulation import Card, PackageSet
+from jobs.contract.terms import Check, EngineMode, Isolation
 from jobs.node import environment
 from jobs.node.errors import NodeError
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from jobs.contract import EMULATION_VARIABLE, Card, Emulation, ExceptionSeen, PackageSet, to_json
+from jobs.contract.emulation import EMULATION_VARIABLE, Card, Emulation, PackageSet
+from jobs.contract.seen import ExceptionSeen
+from jobs.contract.terms import to_json
 from jobs.probe.emulation import amdsmi, nvml, start
 from jobs.probe.emulation.architecture import capability
 from jobs.probe.emulation.ledger import Ledger

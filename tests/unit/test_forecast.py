@@ -8,7 +8,7 @@ from statistics import median
 
 import pytest
 
-from jobs.contract import EngineMode
+from jobs.contract.terms import EngineMode
 from orchestrator.running.forecast import HOST_BOOT_S, Forecast, Running, Work
 
 TIMELINES = sorted((Path(__file__).parent / "timelines").glob("*.json"))

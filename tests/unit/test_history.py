@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from jobs.contract import EngineMode, Exit, Isolation
+from jobs.contract.attempts import Exit
+from jobs.contract.terms import EngineMode, Isolation
 from orchestrator.asked.cells import Cell
 from orchestrator.kept import history
 from orchestrator.kept.history import A_GUESS_S, MARGIN, History

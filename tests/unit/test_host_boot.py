@@ -7,7 +7,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jobs.contract import CellRequest, Deadlines, Phase
+from jobs.contract.asked import CellRequest, Deadlines
+from jobs.contract.terms import Phase
 from jobs.node import host_boot
 from jobs.node.errors import NodeError
 from jobs.probe import fitness

@@ -12,7 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jobs.contract import CellRequest, Isolation
+from jobs.contract.asked import CellRequest
+from jobs.contract.terms import Isolation
 from jobs.node import host_boot, host_sockets, runtime_folder
 from jobs.node.errors import NodeError
 from tests.unit.standin import a_caller, a_raylet, a_request, eventually, run, runs, started_for

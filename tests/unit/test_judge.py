@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from jobs.contract import Check, Exit, Phase
+from jobs.contract.attempts import Exit
+from jobs.contract.terms import Check, Phase
 from orchestrator.asked.config import Asked, Expectation, RequestVerdict
 from orchestrator.concluded.judge import Judgement, Verdict, judge
 from tests.builders import (

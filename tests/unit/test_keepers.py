@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract import CellRequest, Isolation
+from jobs.contract.asked import CellRequest
+from jobs.contract.terms import Isolation
 from jobs.node import host_sockets, hosts
 from tests.unit.standin import a_caller, a_request, eventually, lies_in, run, runs, started_for
 

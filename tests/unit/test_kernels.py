@@ -2,7 +2,7 @@
 
 import pytest
 
-from jobs.contract import AttentionGroup, MoeGroup
+from jobs.contract.seen import AttentionGroup, MoeGroup
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked, Expectation, RequestVerdict
 from orchestrator.concluded.judge import Judgement, Verdict, judge

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract import Deadlines, Phase
+from jobs.contract.asked import Deadlines
+from jobs.contract.terms import Phase
 from orchestrator.running import overdue, underway
 from orchestrator.running.overdue import GRACE_S, Overdue
 from orchestrator.running.underway import RunningCells

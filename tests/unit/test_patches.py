@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from inline_snapshot import snapshot
 
-from jobs.contract import BuildSpec
+from jobs.contract.builds import BuildSpec
 from jobs.node.builds import diffs, patches
 from jobs.node.builds.errors import BuildNodeError, BuildSpecError
 from jobs.node.builds.linktree import LinkTree

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from jobs.contract import EngineMode
+from jobs.contract.terms import EngineMode
 from orchestrator.asked.config import Hardware
 from orchestrator.running.cluster import Needs, Node
 from orchestrator.running.plan import ANY_CPU, MEMORY_OF_HOST_GIB, host, make_plan, needs

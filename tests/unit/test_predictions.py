@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from jobs.contract import Engine, EngineMode, Phase, ProbeReport
+from jobs.contract.seen import Engine, ProbeReport
+from jobs.contract.terms import EngineMode, Phase
 from orchestrator.asked.config import Gate, Waiver
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import Decision, decide

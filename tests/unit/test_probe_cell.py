@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from jobs import contract
-from jobs.contract import Check, EngineMode, ProbeRequest
+from jobs.contract import terms
+from jobs.contract.asked import ProbeRequest
+from jobs.contract.terms import Check, EngineMode
 from jobs.probe import environment
 
 FAKE_VLLM = {
@@ -85,7 +86,7 @@ def probe(
         engine_args={"model": "shipped:llama"},
         sources=("vllm/platforms.py", "vllm/absent.py"),
     )
-    (folder / "request.json").write_text(contract.to_json(request))
+    (folder / "request.json").write_text(terms.to_json(request))
     report = folder / "report.json"
     subprocess.run(
         [sys.executable, "-m", "jobs.probe", folder / "request.json", report],

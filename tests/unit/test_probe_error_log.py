@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract import Phase
+from jobs.contract.terms import Phase
 from jobs.probe import environment, error_log, observers
 
 WORKER = """

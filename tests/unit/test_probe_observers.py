@@ -7,7 +7,7 @@ import sys
 import textwrap
 from pathlib import Path
 
-from jobs.contract import Phase
+from jobs.contract.terms import Phase
 from jobs.probe import environment, phases
 
 WORKER = {

@@ -4,7 +4,8 @@ import json
 import time
 from pathlib import Path
 
-from jobs.contract import Phase, PhaseTime
+from jobs.contract.seen import PhaseTime
+from jobs.contract.terms import Phase
 from jobs.probe import phases
 
 

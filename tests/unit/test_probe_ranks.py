@@ -1,6 +1,6 @@
 """One answer from several ranks."""
 
-from jobs.contract import AttentionGroup, Engine
+from jobs.contract.seen import AttentionGroup, Engine
 from jobs.probe.reading import ranks
 from jobs.probe.reading.worker import WorkerReading
 

@@ -1,6 +1,6 @@
 """Why vLLM did not take a backend."""
 
-from jobs.contract import ExceptionSeen, Rejection
+from jobs.contract.seen import ExceptionSeen, Rejection
 from jobs.probe import rejections
 
 

@@ -10,7 +10,8 @@ import jsonschema
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from jobs.contract import Phase, PhaseTime, Rejection
+from jobs.contract.seen import PhaseTime, Rejection
+from jobs.contract.terms import Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked, Expectation, Gate, Waiver
 from orchestrator.concluded import matrix

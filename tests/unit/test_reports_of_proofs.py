@@ -10,7 +10,8 @@ import pytest
 from inline_snapshot import snapshot
 from rich.console import Console
 
-from jobs.contract import Emulated, PackageSet, ProbeReport, Rejection, Selection
+from jobs.contract.emulation import Emulated, PackageSet
+from jobs.contract.seen import ProbeReport, Rejection, Selection
 from orchestrator.asked import cell_requests
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked, Gate, Proof

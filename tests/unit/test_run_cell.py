@@ -6,7 +6,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from jobs.contract import Isolation
+from jobs.contract.terms import Isolation
 from jobs.node import hosts, probing
 from jobs.node.errors import NodeError
 from jobs.processes import Step

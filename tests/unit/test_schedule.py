@@ -4,7 +4,9 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
-from jobs.contract import ExceptionSeen, Exit, Failure, Isolation, Phase
+from jobs.contract.attempts import Exit
+from jobs.contract.seen import ExceptionSeen, Failure
+from jobs.contract.terms import Isolation, Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.record import Record

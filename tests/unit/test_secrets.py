@@ -8,7 +8,7 @@ from urllib.parse import quote_plus
 
 import pytest
 
-from jobs.contract import Phase
+from jobs.contract.terms import Phase
 from jobs.secrets import LONGEST_HELD, MASK, Redactor, Stream, is_secret, redactor
 
 VALUE = "pl4nted/Value+with='\"\\and ä"

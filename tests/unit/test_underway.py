@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract import Phase
+from jobs.contract.terms import Phase
 from orchestrator.running import underway
 from orchestrator.running.underway import RunningCells
 from tests.unit.test_progress import Clock

@@ -9,7 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import BuildSpec, EngineMode
+from jobs.contract.builds import BuildSpec
+from jobs.contract.terms import EngineMode
 from jobs.node.builds import digests, emulated, folders, interpreter, requirements, store, uv
 from jobs.node.builds.errors import BuildNodeError, BuildSpecError
 from jobs.node.builds.uv import Say

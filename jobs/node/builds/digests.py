@@ -12,7 +12,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import BuildSpec, EngineMode, PackageSet
+from jobs.contract.builds import BuildSpec
+from jobs.contract.emulation import PackageSet
+from jobs.contract.terms import EngineMode
 from jobs.node.builds import checkouts, folders, interpreter, requirements, wheels
 from jobs.node.builds.interpreter import Installed
 

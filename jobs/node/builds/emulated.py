@@ -10,7 +10,7 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.contract import BuildSpec
+from jobs.contract.builds import BuildSpec
 from jobs.node.builds import folders, interpreter, operators, requirements, uv
 from jobs.node.builds.errors import BuildSpecError
 from jobs.node.builds.uv import Say

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import BuildSpec
+from jobs.contract.builds import BuildSpec
 from jobs.node.builds import checkouts, digests, patches, store
 from jobs.node.builds.bases import Base
 from jobs.node.builds.linktree import LinkTree

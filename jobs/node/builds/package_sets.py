@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import BuildSpec, EngineMode, PackageSet
+from jobs.contract.builds import BuildSpec
+from jobs.contract.emulation import PackageSet
+from jobs.contract.terms import EngineMode
 from jobs.node.builds import digests, folders, interpreter, store, uv
 from jobs.node.builds.uv import Say
 

@@ -11,7 +11,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from jobs.contract import BuildSpec, Patch
+from jobs.contract.builds import BuildSpec, Patch
 from jobs.node.builds import diffs
 from jobs.node.builds.diffs import Diff, FileDiff, Hunk
 from jobs.node.builds.errors import BuildNodeError, BuildSpecError

@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from jobs.contract import BuildSpec, EngineMode, ProvisionedBuild
+from jobs.contract.builds import BuildSpec, ProvisionedBuild
+from jobs.contract.terms import EngineMode
 from jobs.node.builds import bases, checkouts, digests, overlays, package_sets, patches
 from jobs.node.builds.bases import Base
 from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError

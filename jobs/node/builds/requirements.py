@@ -5,7 +5,8 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from jobs.contract import BuildSpec, EngineMode
+from jobs.contract.builds import BuildSpec
+from jobs.contract.terms import EngineMode
 from jobs.node.builds import wheels
 
 TORCH = "torch==2.13.0"

@@ -4,7 +4,7 @@ import enum
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.contract import Card
+from jobs.contract.emulation import Card
 
 MODULE = "amdsmi"
 

@@ -20,7 +20,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from jobs.contract import Selection
+from jobs.contract.seen import Selection
 from jobs.probe import environment, selections, tables
 from jobs.probe.emulation import start
 from jobs.probe.reading import attention

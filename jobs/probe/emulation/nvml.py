@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
 
-from jobs.contract import Card
+from jobs.contract.emulation import Card
 from jobs.probe.emulation.architecture import capability
 
 MODULES = ("pynvml", "vllm.third_party.pynvml")

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jobs.contract import Card, Emulation
+from jobs.contract.emulation import Card, Emulation
 from jobs.probe.emulation.ledger import Ledger
 from jobs.probe.emulation.limits import EmulationLimit
 from jobs.probe.emulation.modules import Finder

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.contract import Emulation
+from jobs.contract.emulation import Emulation
 from jobs.probe.emulation import modules
 from jobs.probe.emulation.modules import Finder
 

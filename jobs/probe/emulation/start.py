@@ -5,7 +5,7 @@ import json
 import os
 from typing import Any
 
-from jobs.contract import EMULATION_VARIABLE, Card, Emulated, Emulation, PackageSet
+from jobs.contract.emulation import EMULATION_VARIABLE, Card, Emulated, Emulation, PackageSet
 from jobs.probe.emulation import (
     amdsmi,
     engine,

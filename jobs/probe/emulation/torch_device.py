@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from types import SimpleNamespace
 from typing import Any, Self
 
-from jobs.contract import Card
+from jobs.contract.emulation import Card
 from jobs.probe.emulation.architecture import capability
 from jobs.probe.emulation.ledger import Ledger
 from jobs.probe.emulation.limits import EmulationLacks

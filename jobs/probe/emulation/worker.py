@@ -3,7 +3,7 @@
 import inspect
 from typing import Any
 
-from jobs.contract import Card
+from jobs.contract.emulation import Card
 from jobs.probe.emulation.ledger import Ledger
 
 

@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Mapping
 from typing import Any
 
-from jobs.contract import AttentionGroup
+from jobs.contract.seen import AttentionGroup
 from jobs.probe.reading.naming import class_path, name_of
 
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from jobs.contract import Engine
+from jobs.contract.seen import Engine
 from jobs.probe.reading import moe
 from jobs.probe.reading.naming import class_path, follow, name_of
 from jobs.probe.reading.owners import Owners

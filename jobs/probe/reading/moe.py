@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from jobs.contract import MoeGroup
+from jobs.contract.seen import MoeGroup
 from jobs.probe.reading.naming import class_path, follow, name_of
 
 

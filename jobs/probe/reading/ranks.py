@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jobs.contract import AttentionGroup, Engine, MoeGroup, Rejection, Selection
+from jobs.contract.seen import AttentionGroup, Engine, MoeGroup, Rejection, Selection
 from jobs.probe import rejections
 from jobs.probe.reading.worker import WorkerReading
 

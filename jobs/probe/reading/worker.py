@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.contract import AttentionGroup, Engine, MoeGroup, Rejection, Selection
+from jobs.contract.seen import AttentionGroup, Engine, MoeGroup, Rejection, Selection
 from jobs.probe import rejections, selections, tables
 from jobs.probe.emulation import loader
 from jobs.probe.notes import Notes

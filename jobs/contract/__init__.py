@@ -1,0 +1,1 @@
+"""All that the three processes know of each other: what is asked, and what was seen."""

@@ -1,0 +1,85 @@
+"""What a node and a probe are asked."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.emulation import Card
+from jobs.contract.terms import CONTRACT_VERSION, STRICT, Check, EngineMode, Isolation, Phase
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ProbeRequest:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    cell_id: str
+    attempt: int
+    check: Check
+    engine_mode: EngineMode = EngineMode.REAL
+    engine_args: dict[str, Any]
+    """Keyword arguments of `vllm.LLM`. A model `shipped:NAME` is a folder of `jobs/models`."""
+
+    sources: tuple[str, ...] = ()
+    """Files relative to where vLLM is imported from (`vllm/...`), whose hash to report."""
+
+    card: Card | None = None
+    """The card to emulate; None where the engine is real."""
+
+    contract_version: int = CONTRACT_VERSION
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Deadlines:
+    """How long one attempt may take, in seconds. It is ended by whichever passes first."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    attempt_s: float
+    """From the fork on; the start of a host that others use too does not count."""
+
+    phases_s: dict[Phase, float] = field(default_factory=dict)
+    """Of each phase from when it is entered; of `import`, also what a host needs to start."""
+
+    quiet_s: float
+    """Without a line in the log and without a new phase."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellRequest:
+    """What the orchestrator asks of a node: one attempt of one cell."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    probe: ProbeRequest
+    build: ProvisionedBuild
+    env: dict[str, str]
+    """Environment of the engine, beside what the node sets itself."""
+
+    isolation: Isolation
+    deadlines: Deadlines
+    secrets: tuple[str, ...] = ()
+    """Further names of environment variables whose values may not be shown anywhere."""
+
+    workdir: str
+    """`.../cells/<id>/<attempt>`: request.json, report.json and probe.log go there."""
+
+    cache: str
+    """The cache directory on the node."""
+
+
+def request_from_json(text: str) -> ProbeRequest:
+    """Rebuild a request. Raises ValueError when it is of another contract version."""
+    raw: dict[str, Any] = json.loads(text)
+    if raw.get("contract_version") != CONTRACT_VERSION:
+        raise ValueError(
+            f"the request speaks contract version {raw.get('contract_version')}, "
+            f"this probe speaks {CONTRACT_VERSION}"
+        )
+    raw |= {
+        "check": Check(raw["check"]),
+        "engine_mode": EngineMode(raw["engine_mode"]),
+        "sources": tuple(raw["sources"]),
+        "card": None if raw["card"] is None else Card(**raw["card"]),
+    }
+    return ProbeRequest(**raw)

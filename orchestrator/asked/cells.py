@@ -198,7 +198,7 @@ def _folder_digest(folder: Path) -> str | None:
 def _probe_digest() -> str:
     """Of our code that an engine meets: another probe may see, or pretend, other things."""
     digest = hashlib.sha256()
-    for file in sorted([*PROBE_CODE.glob("probe/**/*.py"), PROBE_CODE / "contract.py"]):
+    for file in sorted([*PROBE_CODE.glob("probe/**/*.py"), *PROBE_CODE.glob("contract/*.py")]):
         digest.update(file.name.encode() + b"\0" + file.read_bytes())
     return digest.hexdigest()
 

@@ -2,8 +2,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 ROOT = Path(__file__).parents[2]
 NODE_MODULES = sorted(
     ".".join(file.relative_to(ROOT).with_suffix("").parts)
@@ -12,9 +10,7 @@ NODE_MODULES = sorted(
 )
 
 
-@pytest.mark.parametrize("module", NODE_MODULES)
-def test_node_code_imports_in_a_bare_interpreter(module: str) -> None:
+def test_node_code_imports_in_a_bare_interpreter() -> None:
     """-S leaves out site-packages: only the standard library is there."""
-    subprocess.run(
-        [sys.executable, "-S", "-c", f"import {module}"], check=True, cwd=ROOT, timeout=30
-    )
+    code = "\n".join(f"import {module}" for module in NODE_MODULES)
+    subprocess.run([sys.executable, "-S", "-c", code], check=True, cwd=ROOT, timeout=30)

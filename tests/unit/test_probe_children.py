@@ -1,5 +1,6 @@
 """How processes of the engine ended that can't say it themselves."""
 
+import faulthandler
 import multiprocessing
 import os
 import signal
@@ -12,11 +13,17 @@ from jobs.probe import children
 FORK = multiprocessing.get_context("fork")
 
 
+def die_of(number: signal.Signals) -> None:
+    # pytest's would show a crash that is meant.
+    faulthandler.disable()
+    os.kill(os.getpid(), number)
+
+
 @pytest.mark.parametrize(
     ("end", "told"),
     [
-        (lambda: os.kill(os.getpid(), signal.SIGSEGV), "was ended by SIGSEGV"),
-        (lambda: os.kill(os.getpid(), signal.SIGKILL), "was ended by SIGKILL"),
+        (lambda: die_of(signal.SIGSEGV), "was ended by SIGSEGV"),
+        (lambda: die_of(signal.SIGKILL), "was ended by SIGKILL"),
         (lambda: os._exit(3), "exited with code 3"),
     ],
 )
@@ -32,8 +39,8 @@ def test_the_end_of_a_process_is_told_by_the_one_that_started_it(
 
 
 def test_a_process_that_crashed_counts_more_than_those_that_were_ended_then() -> None:
-    others = [ended(lambda: os.kill(os.getpid(), signal.SIGTERM)) for _ in range(2)]
-    crashed = ended(lambda: os.kill(os.getpid(), signal.SIGBUS))
+    others = [ended(lambda: die_of(signal.SIGTERM)) for _ in range(2)]
+    crashed = ended(lambda: die_of(signal.SIGBUS))
 
     [seen] = children.ended()
 

@@ -11,7 +11,9 @@ from typing import Any
 import psutil
 import pytest
 
-from jobs.contract import CellRequest, Deadlines, Isolation, ProvisionedBuild
+from jobs.contract.asked import CellRequest, Deadlines
+from jobs.contract.builds import ProvisionedBuild
+from jobs.contract.terms import Isolation
 from jobs.node import ports
 from jobs.shared_memory import FOLDER
 from tests.engine.warm_parent import request

@@ -120,9 +120,8 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
             kept=len(asked.cells) - len(plan.runnable) - len(plan.unplaceable),
             cells=len(asked.cells),
             at_once=plan.at_once,
-            since=run.began_at(),
         )
-        overdue = Overdue(plan.runnable, RunningCells(since=run.began_at()))
+        overdue = Overdue(plan.runnable, RunningCells())
         schedule = Schedule(cluster, builds, Places(cells=run.cells.resolve(), cache=config.cache))
         for record in schedule.run(plan):
             if record is not None:

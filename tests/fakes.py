@@ -81,9 +81,9 @@ class SilentProgress:
         self.lines.append(line)
 
     def planned(
-        self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int, since: float
+        self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int
     ) -> None:
-        del at_once, since
+        del at_once
         self.lines.append(f"{len(work)} of {cells} to do, {kept} kept")
 
     def look(self, submitted: Mapping[str, str]) -> None:

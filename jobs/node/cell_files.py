@@ -5,8 +5,10 @@ An engine can do anything to them: put a pipe, a folder or gigabytes in their pl
 """
 
 import dataclasses
+import errno
 import json
 import os
+import shutil
 import stat
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,6 +25,9 @@ LOG_TAIL_CHARS = 4000
 BYTES_PER_CHAR = 4
 LARGEST_REPORT = 64 * 2**20
 """Bytes. A report of thousands of layers has one or two million."""
+
+OF_THE_FILE = {errno.EACCES, errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EPERM}
+"""What a cell can make of its files; a full or broken disk is the node's fault."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -54,17 +59,26 @@ class CellFiles:
         self.folder.mkdir(parents=True, exist_ok=True)
         for stale in self.folder.iterdir():
             if stale.suffix in {*WRITTEN, ".log"}:
-                stale.unlink()
+                _remove(stale)
         shown = redactor.value(dataclasses.asdict(request))
         self.request.write_text(json.dumps(shown, indent=1))
         self.log.touch()
 
-    def redact(self, redactor: Redactor) -> None:
-        """What the cell's processes left, which may hold anything."""
-        for file in self.folder.iterdir():
-            if file.suffix in WRITTEN:
-                with suppress(ValueError, IsADirectoryError):
-                    _redact(file, redactor)
+    def withdraw_request(self) -> None:
+        """From now on there is one only once a node has begun with the attempt."""
+        with suppress(OSError):  # the node will say so
+            _remove(self.request)
+
+    def redact(self, redactor: Redactor) -> tuple[str, ...]:
+        """What the cell's processes left, which may hold anything. Says which could not stay."""
+        said = (_redact(file, redactor) for file in self._written())
+        return tuple(filter(None, said))
+
+    def _written(self) -> list[Path]:
+        """None where the cell has removed its folder, or locked it."""
+        with suppress(FileNotFoundError, NotADirectoryError, PermissionError):
+            return [file for file in self.folder.iterdir() if file.suffix in WRITTEN]
+        return []
 
     def read_report(self) -> dict[str, Any] | None:
         """As the probe wrote it: the orchestrator checks it. Raises ValueError if it is torn."""
@@ -104,13 +118,34 @@ def tail(path: Path) -> str:
         return f"the log can't be read: {error}"
 
 
-def _redact(file: Path, redactor: Redactor) -> None:
-    content = _read(file)
-    shown = _shown(content, redactor)
-    if shown != content:
-        temporary = file.with_name(f".{file.name}")
-        temporary.write_bytes(shown)
-        temporary.replace(file)
+def _redact(file: Path, redactor: Redactor) -> str | None:
+    try:
+        content = _read(file)
+        shown = _shown(content, redactor)
+        if shown != content:
+            temporary = file.with_name(f".{file.name}")
+            temporary.write_bytes(shown)
+            temporary.replace(file)
+    except FileNotFoundError:  # a link to nowhere, or gone by now
+        return None
+    except (ValueError, PermissionError) as error:
+        return _removed(file, error) if file.is_file() else None
+    return None
+
+
+def _removed(file: Path, error: Exception) -> str:
+    try:
+        file.unlink()
+    except PermissionError:
+        return f"{file.name} may hold secrets, and can't be removed: {error}"
+    return f"{file.name} was removed, since it may hold secrets: {error}"
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def _shown(content: bytes, redactor: Redactor) -> bytes:
@@ -132,7 +167,12 @@ def _read(path: Path) -> bytes:
 
 def _opened(path: Path) -> BufferedReader:
     """Raises ValueError if it is no file: opening a pipe would wait for somebody to write."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno in OF_THE_FILE:
+            raise ValueError(f"{path.name} can't be opened: {error.strerror}") from error
+        raise
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ValueError(f"{path.name} is no regular file")

@@ -26,7 +26,8 @@ def run_cell(request: CellRequest, placement: Placement) -> str:
         hidden = _hidden(request)
         files.prepare(request.probe, hidden)
         outcome = probe(request, files, hidden)
-        files.redact(hidden)
+        gone = files.redact(hidden)
+        outcome = dataclasses.replace(outcome, notes=(*outcome.notes, *gone))
         return _attempt(request, placement, files, outcome)
     except OSError as error:
         raise NodeError(f"{error.filename or files.folder}: {error.strerror}") from error
@@ -89,7 +90,10 @@ def _check_whose(report: dict[str, Any], request: CellRequest) -> None:
 
 
 def _is_full(folder: Path) -> bool:
-    return os.statvfs(folder).f_bavail == 0
+    try:
+        return os.statvfs(folder).f_bavail == 0
+    except (FileNotFoundError, NotADirectoryError):  # the cell removed it
+        return False
 
 
 def _is_fine(outcome: Outcome, report: dict[str, Any] | None) -> bool:

@@ -108,10 +108,6 @@ class RunDirectory:
             verdicts.get(cell.id, Verdict.NOT_RUN) is Verdict.NOT_RUN for cell in self.asked().cells
         )
 
-    def began_at(self) -> float:
-        """When it began or went on, by the clock of its file system."""
-        return (self.path / "config.yaml").stat().st_mtime
-
     def is_blank(self) -> bool:
         """Whether no cell was even tried."""
         return not self.cells.exists() and not self.records.path.exists()

@@ -28,9 +28,7 @@ STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "red", Verdict.NOT_RUN: "yell
 class Progress(Protocol):
     def say(self, line: str) -> None: ...
 
-    def planned(
-        self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int, since: float
-    ) -> None:
+    def planned(self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int) -> None:
         """*work* is what there is to do; *kept* of all *cells* have their verdict."""
         ...
 
@@ -47,7 +45,7 @@ class ConsoleProgress:
         self._started = self._told = time.monotonic()
         self._looked = -math.inf
         self._forecast = Forecast({}, at_once=1)
-        self._where = RunningCells(since=0.0)
+        self._where = RunningCells()
         self._running: dict[str, Attempted] = {}
         self._left_s = 0.0
         self._cells = self._done = self._failed = 0
@@ -75,12 +73,10 @@ class ConsoleProgress:
     def say(self, line: str) -> None:
         self._print(f"[dim]{escape(line)}[/]")
 
-    def planned(
-        self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int, since: float
-    ) -> None:
+    def planned(self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int) -> None:
         self._cells, self._done = cells, kept
         self._forecast = Forecast(work, at_once=at_once)
-        self._where = RunningCells(since=since)
+        self._where = RunningCells()
         self._told = time.monotonic()
 
     def look(self, submitted: Mapping[str, str]) -> None:

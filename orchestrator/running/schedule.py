@@ -7,6 +7,7 @@ from pathlib import Path
 
 from jobs.contract.builds import ProvisionedBuild
 from jobs.contract.terms import Isolation
+from jobs.node.cell_files import CellFiles
 from orchestrator.asked.cell_requests import cell_request
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded import causes
@@ -71,6 +72,7 @@ class Schedule:
         earlier = self._earlier[cell.id]
         number = len(earlier) + 1
         workdir = self.submitted[cell.id] = self._places.workdir(cell.id, number)
+        CellFiles(folder=Path(workdir)).withdraw_request()
         request = cell_request(
             cell,
             self._builds[cell.id],

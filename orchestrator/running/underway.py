@@ -25,11 +25,8 @@ class _Began:
     forked_after_s: float | None = None
 
 
-@dataclass(kw_only=True, slots=True)
+@dataclass(slots=True)
 class RunningCells:
-    since: float
-    """A time of the run directory's file system: requests from before are of an earlier run."""
-
     _began: dict[str, _Began] = field(default_factory=dict)
     """By the folder of the attempt. From when it was seen: clocks of other machines don't count."""
 
@@ -39,7 +36,8 @@ class RunningCells:
         found: dict[str, Attempted] = {}
         for cell_id, folder in [*submitted.items()][:LOOKED_AT]:
             files = CellFiles(folder=Path(folder))
-            if folder in self._began or _is_newer(files.request, self.since):
+            # Whoever submitted the attempt saw to it that there was none before.
+            if folder in self._began or _is_there(files.request):
                 began = self._began.setdefault(folder, _Began(now))
                 found[cell_id] = _attempted(files, began, now)
         return found
@@ -47,14 +45,15 @@ class RunningCells:
 
 def _attempted(files: CellFiles, began: _Began, now: float) -> Attempted:
     age_s = now - began.at
-    phase = files.read_phase() if files.phase.exists() else None
+    phase = files.read_phase() if _is_there(files.phase) else None
     if phase is not None and began.forked_after_s is None:
         began.forked_after_s = age_s
     return Attempted(age_s=age_s, forked_after_s=began.forked_after_s, phase=phase)
 
 
-def _is_newer(file: Path, time_of_change: float) -> bool:
+def _is_there(file: Path) -> bool:
+    """As far as the engine, whose folder it is in, lets anybody see."""
     try:
-        return file.stat().st_mtime >= time_of_change
+        return file.exists()
     except OSError:
         return False

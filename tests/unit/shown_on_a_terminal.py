@@ -24,7 +24,7 @@ def main(root: Path, cells: int) -> None:
     work = {cell_id: Work(seconds=6.0) for cell_id in folders}
     waiting = {cell_id: str(folder) for cell_id, folder in folders.items()}
     with ConsoleProgress(Console()) as shown:
-        shown.planned(work, kept=0, cells=cells, at_once=AT_ONCE, since=0.0)
+        shown.planned(work, kept=0, cells=cells, at_once=AT_ONCE)
         for number, cell_id in enumerate(folders):
             for running in [*folders][number : number + AT_ONCE]:
                 _begin(running, CellFiles(folder=folders[running]), first=running == cell_id)

@@ -29,7 +29,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def test_a_cell_is_overdue_once_its_host_its_attempt_and_some_grace_are_over(
     tmp_path: Path, clock: Clock
 ) -> None:
-    late, submitted = Overdue([CELL], RunningCells(since=0.0)), {CELL.id: str(tmp_path)}
+    late, submitted = Overdue([CELL], RunningCells()), {CELL.id: str(tmp_path)}
     (tmp_path / "request.json").touch()
 
     assert late.among(submitted) == ()
@@ -40,14 +40,14 @@ def test_a_cell_is_overdue_once_its_host_its_attempt_and_some_grace_are_over(
 
 
 def test_a_cell_that_waits_for_its_turn_is_never_overdue(tmp_path: Path, clock: Clock) -> None:
-    late = Overdue([CELL], RunningCells(since=0.0))
+    late = Overdue([CELL], RunningCells())
     clock.now += 10 * ALLOWED_S
 
     assert late.among({CELL.id: str(tmp_path)}) == ()
 
 
 def test_another_attempt_has_its_own_time(tmp_path: Path, clock: Clock) -> None:
-    late = Overdue([CELL], RunningCells(since=0.0))
+    late = Overdue([CELL], RunningCells())
     for number in ("1", "2"):
         (tmp_path / number).mkdir()
         (tmp_path / number / "request.json").touch()

@@ -37,7 +37,7 @@ def test_a_log_file_is_told_now_and_then_how_far_it_is(monkeypatch: pytest.Monke
     monkeypatch.setattr(progress, "time", clock)
     shown = ConsoleProgress(Console(file=screen, width=200))
     work = {f"cpu/m{number}/b/c": Work(seconds=6.0) for number in range(20)}
-    shown.planned(work, kept=20, cells=40, at_once=1, since=0.0)
+    shown.planned(work, kept=20, cells=40, at_once=1)
 
     with shown:
         for cell_id in work:

@@ -111,6 +111,16 @@ def test_a_failure_that_would_come_again_is_not_tried_again() -> None:
     assert cluster.submitted == [CELL.id]
 
 
+def test_an_attempt_that_waits_looks_as_if_no_node_had_ever_begun_with_it(tmp_path: Path) -> None:
+    places = Places(cells=tmp_path, cache="cache")
+    request = Path(places.workdir(CELL.id, 1), "request.json")
+    request.mkdir(parents=True)
+
+    next(Schedule(FakeCluster(), {CELL.id: a_build()}, places).run(a_plan(CELL)))
+
+    assert not request.exists()
+
+
 def test_a_cell_that_no_node_can_take_is_recorded_with_the_reason() -> None:
     plan = Plan(runnable=(), unplaceable={"mi300x/a/b/c": "no node has a mi300x"}, hosts={})
 

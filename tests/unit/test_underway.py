@@ -1,11 +1,13 @@
 """Which cells run, by what their nodes and probes leave on disk."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
 
 from jobs.contract.terms import Phase
+from jobs.node.cell_files import CellFiles
 from orchestrator.running import underway
 from orchestrator.running.underway import RunningCells
 from tests.unit.test_progress import Clock
@@ -21,7 +23,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_a_cell_runs_once_a_node_has_begun_with_it(tmp_path: Path, clock: Clock) -> None:
-    cells, submitted = RunningCells(since=0.0), {CELL: str(tmp_path)}
+    cells, submitted = RunningCells(), {CELL: str(tmp_path)}
 
     assert cells.look(submitted) == {}
     (tmp_path / "request.json").touch()
@@ -36,7 +38,7 @@ def test_a_cell_runs_once_a_node_has_begun_with_it(tmp_path: Path, clock: Clock)
 def test_when_it_got_a_process_is_kept_and_its_phase_is_of_now(
     tmp_path: Path, clock: Clock
 ) -> None:
-    cells, submitted = RunningCells(since=0.0), {CELL: str(tmp_path)}
+    cells, submitted = RunningCells(), {CELL: str(tmp_path)}
     (tmp_path / "request.json").touch()
     cells.look(submitted)
     (tmp_path / "phase.json").write_text('{"phase": "load"}')
@@ -49,17 +51,26 @@ def test_when_it_got_a_process_is_kept_and_its_phase_is_of_now(
     assert (cell.age_s, cell.phase, cell.forked_after_s) == (8.0, Phase.READY, 3.0)
 
 
-def test_what_a_run_left_that_was_interrupted_does_not_run(tmp_path: Path) -> None:
-    request = tmp_path / "request.json"
-    request.touch()
-    os.utime(request, (1000.0, 1000.0))
+@pytest.mark.parametrize("jump_s", [-3600.0, 3600.0])
+def test_whatever_the_clock_said_what_waits_does_not_run_and_what_a_node_began_with_does(
+    tmp_path: Path, jump_s: float
+) -> None:
+    files, submitted = CellFiles(folder=tmp_path), {CELL: str(tmp_path)}
+    files.request.touch()
+    os.utime(files.request, (time.time() + jump_s,) * 2)
+    files.phase.write_text('{"phase": "load"}')
 
-    assert RunningCells(since=2000.0).look({CELL: str(tmp_path)}) == {}
+    files.withdraw_request()
+    assert RunningCells().look(submitted) == {}
+
+    files.request.touch()
+    os.utime(files.request, (time.time() + jump_s,) * 2)
+    assert RunningCells().look(submitted).keys() == {CELL}
 
 
 def test_a_cell_that_has_ended_does_not_run(tmp_path: Path) -> None:
     (tmp_path / "request.json").touch()
-    cells = RunningCells(since=0.0)
+    cells = RunningCells()
     cells.look({CELL: str(tmp_path)})
 
     assert cells.look({}) == {}

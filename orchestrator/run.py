@@ -96,7 +96,8 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
     resumed: bool,
 ) -> None:
     own = run.path.name if resumed else None
-    seen = reuse.seen_before(run.path.parent, asked.suite, asked.cells) if config.resume else {}
+    runs, say = run.path.parent, progress.say
+    seen = reuse.seen_before(runs, asked.suite, asked.cells, say) if config.resume else {}
     at_hand = reuse.digests_at_hand(asked.cells, config.cluster)
     reused = reuse.decide(asked.cells, seen, at_hand, own=own)
     reuse.take_over(reused, run)

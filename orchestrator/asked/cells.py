@@ -52,7 +52,7 @@ class Cell:
 
     def digest(self, build_digest: str) -> str:
         """Of everything that decides what the cell does, given the build's own digest."""
-        return _hashed(self.parts(build_digest))
+        return hashed(self.parts(build_digest))
 
     def parts(self, build_digest: str) -> dict[str, str]:
         """What the digest is made of, by name: what differs says why a cell runs again."""
@@ -68,7 +68,7 @@ class Cell:
             "isolation": self.isolation,
             "probe": _probe_digest(),
         }
-        return {name: _hashed(part) for name, part in deciding.items()}
+        return {name: hashed(part) for name, part in deciding.items()}
 
     def _seen_of_hardware(self) -> Any:
         """A real card is what it is, whatever is said of it; an emulated one is what is said."""
@@ -203,6 +203,6 @@ def _probe_digest() -> str:
     return digest.hexdigest()
 
 
-def _hashed(part: Any) -> str:
+def hashed(part: Any) -> str:
     text = json.dumps(part, sort_keys=True, default=str)
     return hashlib.sha256(text.encode()).hexdigest()[:16]

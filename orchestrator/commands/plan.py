@@ -1,6 +1,7 @@
 """Which cell runs where and why, which keep their verdict, and how long it may take."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from rich.table import Table
@@ -26,7 +27,7 @@ def main(words: Sequence[str]) -> int:
     if not configs:
         return SHIPS
     cells = cells_of(configs)
-    reused = _reused(cells, configs[0])
+    reused = _reused(cells, configs[0], partial(console.print, highlight=False, markup=False))
     earlier = history.read(Path(configs[0].runs))
     plan = make_plan(cells, nodes_of(configs[0].cluster), earlier.memory_gib(cells))
     work = earlier.work(reused.left(plan.runnable))
@@ -37,7 +38,7 @@ def main(words: Sequence[str]) -> int:
             cell.id,
             _destiny(cell, plan, reused),
             cell.check,
-            f"{earlier.seconds[cell.id]:.1f}" if cell.id in earlier.seconds else "?",
+            f"{seconds:.1f}" if (seconds := earlier.seconds_of(cell)) is not None else "?",
             f"{needs.memory_gib:.1f}" if needs else "-",
         )
     console.print(grid)
@@ -46,10 +47,12 @@ def main(words: Sequence[str]) -> int:
     return SHIPS
 
 
-def _reused(cells: Sequence[Cell], config: Config) -> Reuse:
+def _reused(cells: Sequence[Cell], config: Config, say: Callable[[str], object]) -> Reuse:
     """As a run would begin now."""
     runs, suite = Path(config.runs), config.suite.name
-    seen = reuse.seen_before(runs, suite, cells) if config.resume else {}
+    seen = reuse.seen_before(runs, suite, cells, say)
+    if not config.resume:
+        return reuse.anew(cells, seen)
     going_on = run_directory.unfinished(runs, suite, [cell.id for cell in cells])
     own = next((run.path.name for run in going_on), None)
     return reuse.decide(cells, seen, reuse.digests_at_hand(cells, config.cluster), own=own)

@@ -1,14 +1,16 @@
 """What cells took in earlier runs, time and memory, to tell what a plan will take."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from statistics import median
 
 from jobs.contract.terms import EngineMode, Isolation
-from orchestrator.asked.cells import Cell
+from orchestrator.asked.cells import Cell, hashed
 from orchestrator.asked.config import EMULATED
+from orchestrator.concluded.record import Record
 from orchestrator.errors import ClusterError
 from orchestrator.kept.records import RecordFile
 from orchestrator.kept.run_directory import newest_first
@@ -24,18 +26,30 @@ MARGIN = 1.25
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class History:
-    seconds: dict[str, float] = field(default_factory=dict)
-    """Cell id to the seconds of its latest attempt."""
+class Way:
+    """How a cell was tried: what one took that only imports says nothing of an engine."""
 
-    memory_mib: dict[str, int] = field(default_factory=dict)
-    """Cell id to the most that an attempt was seen to have of its own."""
+    isolation: Isolation
+    check: str
+    """Hashed, as records have it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class History:
+    seconds: dict[tuple[str, Way], float] = field(default_factory=dict)
+    """By cell id: of its latest attempt."""
+
+    memory_mib: dict[tuple[str, Way], int] = field(default_factory=dict)
+    """By cell id: the most that an attempt was seen to have of its own."""
+
+    def seconds_of(self, cell: Cell) -> float | None:
+        return self.seconds.get((cell.id, way(cell)))
 
     def work(self, cells: Iterable[Cell]) -> dict[str, Work]:
-        typical = {mode: self._typical_s(mode) for mode in EngineMode}
+        typical_s = cache(self._typical_s)
         return {
             cell.id: Work(
-                seconds=self.seconds.get(cell.id, typical[cell.engine_mode]),
+                seconds=self.seconds_of(cell) or typical_s(cell.engine_mode, way(cell)),
                 host=_shared_host(cell),
                 boot_s=HOST_BOOT_S[cell.engine_mode],
             )
@@ -44,40 +58,52 @@ class History:
 
     def memory_gib(self, cells: Iterable[Cell]) -> dict[str, float]:
         """By cell id, with a margin; of the cells that were seen, or whose model was."""
-        of_models: dict[tuple[str, str], int] = {}
-        for cell_id, mib in self.memory_mib.items():
-            kind = _model_and_mode(cell_id)
+        of_models: dict[tuple[str, str, Way], int] = {}
+        for (cell_id, tried), mib in self.memory_mib.items():
+            kind = (*_model_and_mode(cell_id), tried)
             of_models[kind] = max(mib, of_models.get(kind, 0))
         seen = (
-            (cell.id, self.memory_mib.get(cell.id) or of_models.get(_model_and_mode(cell.id)))
+            (cell.id, self.memory_mib.get((cell.id, now)) or of_models.get((*kind, now)))
             for cell in cells
+            for now, kind in [(way(cell), _model_and_mode(cell.id))]
         )
         return {cell_id: mib * MARGIN / 1024 for cell_id, mib in seen if mib}
 
-    def _typical_s(self, mode: EngineMode) -> float:
+    def _typical_s(self, mode: EngineMode, now: Way) -> float:
         alike = [
             seconds
-            for cell_id, seconds in self.seconds.items()
-            if _is_emulated(cell_id) is (mode is EngineMode.EMULATED)
+            for (cell_id, tried), seconds in self.seconds.items()
+            if tried == now and _is_emulated(cell_id) is (mode is EngineMode.EMULATED)
         ]
         return median(alike) if alike else A_GUESS_S[mode]
 
 
 def read(runs: Path) -> History:
     """From the latest runs of whatever suite."""
-    seconds: dict[str, float] = {}
-    memory_mib: dict[str, int] = {}
+    seconds: dict[tuple[str, Way], float] = {}
+    memory_mib: dict[tuple[str, Way], int] = {}
+    for record in _records(runs):
+        if (attempt := record.attempt) is None:
+            continue
+        # It may have got a host of its own only because the first one was lost.
+        tried = Way(isolation=attempt.isolation, check=record.parts.get("check", ""))
+        key = record.cell_id, tried
+        seconds[key] = attempt.seconds
+        # Of what memory was short for, it is not known how much it needs.
+        if attempt.memory_mib and not attempt.exit.out_of_memory:
+            memory_mib[key] = max(attempt.memory_mib, memory_mib.get(key, 0))
+    return History(seconds=seconds, memory_mib=memory_mib)
+
+
+def way(cell: Cell) -> Way:
+    return Way(isolation=cell.isolation, check=hashed(cell.check))
+
+
+def _records(runs: Path) -> Iterator[Record]:
+    """From the oldest to the latest."""
     for path in reversed(newest_first(runs)[:RUNS_READ]):
         with suppress(ClusterError):
-            for record in RecordFile(path / "records.jsonl"):
-                if (attempt := record.attempt) is None:
-                    continue
-                seconds[record.cell_id] = attempt.seconds
-                # Of what memory was short for, it is not known how much it needs.
-                if attempt.memory_mib and not attempt.exit.out_of_memory:
-                    most = max(attempt.memory_mib, memory_mib.get(record.cell_id, 0))
-                    memory_mib[record.cell_id] = most
-    return History(seconds=seconds, memory_mib=memory_mib)
+            yield from RecordFile(path / "records.jsonl")
 
 
 def _shared_host(cell: Cell) -> Hashable:

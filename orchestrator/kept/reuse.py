@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,10 +14,12 @@ from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import ClusterChoice
 from orchestrator.concluded.judge import Judgement, Verdict, judge, not_run
 from orchestrator.concluded.record import Record
+from orchestrator.errors import ClusterError
 from orchestrator.kept.run_directory import RUNS_READ, RunDirectory, newest_first
 from orchestrator.taxonomy import taxonomy
 
 NEVER = "no verdict yet"
+ANEW = "resume=false runs it anew"
 LUCK = "failed in a way that another try may change"
 OLD = "an earlier version of vllm-matrix ran it"
 UNKNOWN = "its build is not at hand to be compared"
@@ -46,17 +48,23 @@ class Reuse:
         return tuple(cell for cell in cells if cell.id in self.why)
 
 
-def seen_before(runs: Path, suite: str, cells: Iterable[Cell]) -> dict[str, Seen]:
+def seen_before(
+    runs: Path, suite: str, cells: Iterable[Cell], say: Callable[[str], object] = lambda _: None
+) -> dict[str, Seen]:
     seen: dict[str, Seen] = {}
     missing = {cell.id for cell in cells}
     for path in newest_first(runs, suite)[:RUNS_READ]:
         if not missing:
             break
-        found = {
-            record.cell_id: Seen(record=record, run=path.name)
-            for record in RunDirectory(path).records
-            if record.attempt is not None and record.cell_id in missing
-        }
+        try:
+            found = {
+                record.cell_id: Seen(record=record, run=path.name)
+                for record in RunDirectory(path).records
+                if record.attempt is not None and record.cell_id in missing
+            }
+        except ClusterError as error:
+            say(f"no verdict of {path.name} is kept: {error}")
+            continue
         seen |= found
         missing -= found.keys()
     return seen
@@ -92,6 +100,11 @@ def decide(
             case reason:
                 why[cell.id] = reason
     return Reuse(kept=kept, why=why)
+
+
+def anew(cells: Iterable[Cell], seen: Mapping[str, Seen]) -> Reuse:
+    """Nothing is kept, whatever there is."""
+    return Reuse(kept={}, why={cell.id: ANEW if cell.id in seen else NEVER for cell in cells})
 
 
 def settled(reuse: Reuse, seen: Mapping[str, Seen]) -> str | None:

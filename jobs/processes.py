@@ -4,8 +4,8 @@ Which processes belong to a cell, and how they are ended.
 A process is known by its id and its start time, so that an id that the kernel gave
 away again is never mistaken. It belongs to a cell if it descends from the cell's
 keeper, which adopts what the cell orphans. Where the keeper is gone, there are worse
-signs left: to be in the session of the cell's leader, to descend from one that is, or to
-carry the cell's token in the environment that the kernel shows.
+signs left: to have been seen before, to be in the session of the cell's leader, to descend
+from one that is, or to carry the cell's token in the environment that the kernel shows.
 """
 
 import os
@@ -41,6 +41,9 @@ class Tree:
 
     keeper: Process | None = None
     """The parent of the leader. It does not belong to the cell."""
+
+    known: frozenset[Process] = frozenset()
+    """Seen to belong to it while the keeper was there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -177,7 +180,11 @@ def send(process: Process, signum: signal.Signals) -> bool:
 
 
 def _is_member(stat: _Stat, tree: Tree, stats: dict[int, _Stat]) -> bool:
-    return _is_in_session(stat, tree.leader, stats) or _carries(stat.process.pid, tree.token)
+    return (
+        stat.process in tree.known
+        or _is_in_session(stat, tree.leader, stats)
+        or _carries(stat.process.pid, tree.token)
+    )
 
 
 def _is_in_session(stat: _Stat, leader: Process | None, stats: dict[int, _Stat]) -> bool:

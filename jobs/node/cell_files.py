@@ -107,13 +107,13 @@ class CellFiles:
         return said if isinstance(said, int) else 0
 
 
-def tail(path: Path) -> str:
+def tail(path: Path, chars: int = LOG_TAIL_CHARS) -> str:
     """The end of a log that may be larger than memory, and may hold anything."""
     try:
         with _opened(path) as log:
             size = log.seek(0, os.SEEK_END)
-            log.seek(max(0, size - LOG_TAIL_CHARS * BYTES_PER_CHAR))
-            return log.read().decode(errors="replace")[-LOG_TAIL_CHARS:]
+            log.seek(max(0, size - chars * BYTES_PER_CHAR))
+            return log.read().decode(errors="replace")[-chars:]
     except (FileNotFoundError, ValueError) as error:
         return f"the log can't be read: {error}"
 

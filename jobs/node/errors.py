@@ -10,9 +10,10 @@ class NodeError(Exception):
 class HostBootError(Exception):
     """The build's Python did not get as far as to be a host: a finding about the build."""
 
-    def __init__(self, how: Exit, log: str) -> None:
+    def __init__(self, how: Exit, log: str, waiting: tuple[str, ...] = ()) -> None:
         self.exit = how
         self.log = log
+        self.waiting = waiting
         super().__init__(f"the host did not start: {how}\n{log}")
 
 

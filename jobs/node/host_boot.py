@@ -9,12 +9,14 @@ from pathlib import Path
 
 from jobs import processes
 from jobs.contract.attempts import Exit, Timeout
-from jobs.node import host_sockets
+from jobs.node import host_sockets, stacks
 from jobs.node.cell_files import tail
 from jobs.node.errors import HostBootError, NodeError
 
 IDLE_S = 20.0
 POLL_S = 0.02
+LOG_CHARS = 100_000
+"""Of the end of a host's log: an import has many frames."""
 
 HUNG = (
     processes.Step(signal=signal.SIGUSR1, wait_s=1.0),
@@ -60,11 +62,13 @@ def boot(host: Host, *options: str) -> tuple[subprocess.Popen[bytes], socket.soc
     started = _start(host, options)
     session = processes.Tree(leader=processes.identify(started.pid))
     try:
-        return started, _await(started, host)
+        return started, _await(started, host, is_shared=bool(options))
     except TimeoutError:
         processes.end_all(session, HUNG)
         started.wait()
-        raise HostBootError(Exit(timed_out=Timeout.PHASE), tail(host.log)) from None
+        log = tail(host.log, LOG_CHARS)
+        how = Exit(timed_out=Timeout.PHASE)
+        raise HostBootError(how, log, stacks.of_main_thread(log)) from None
     except BaseException:
         processes.end_all(session, processes.AT_ONCE)
         started.wait()
@@ -87,15 +91,16 @@ def _start(host: Host, options: tuple[str, ...]) -> subprocess.Popen[bytes]:
             raise NodeError(f"{host.python} can't be started: {error}") from error
 
 
-def _await(started: subprocess.Popen[bytes], host: Host) -> socket.socket:
+def _await(started: subprocess.Popen[bytes], host: Host, *, is_shared: bool) -> socket.socket:
     until = time.monotonic() + host.boot_s
     while time.monotonic() < until:
         code = started.poll()
         if fresh := host_sockets.connect(host.socket):
             return fresh
         if code is not None:
-            how = exit_of(code) if code else Exit(host_lost=True)
-            raise HostBootError(how, tail(host.log))
+            # The starter of a shared one ends in peace only if that was ready.
+            how = Exit(host_lost=True) if is_shared and code == 0 else exit_of(code)
+            raise HostBootError(how, tail(host.log, LOG_CHARS))
         time.sleep(POLL_S)
     raise TimeoutError
 

@@ -29,6 +29,8 @@ OUT_OF_TIME = (
 )
 """For a cell whose stacks are in its log already."""
 
+BUILD_ENDED = "the build's interpreter ended before a probe could be forked from it"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Outcome:
@@ -68,7 +70,8 @@ def probe(request: CellRequest, files: CellFiles, redactor: Redactor) -> Outcome
             exit=error.exit,
             seconds=time.monotonic() - began,
             phase=Phase.IMPORT,
-            notes=("the build's interpreter ended before a probe could be forked from it",),
+            waiting=error.waiting,
+            notes=() if error.exit.timed_out else (BUILD_ENDED,),
         )
 
 
@@ -135,6 +138,8 @@ def _watched(cell: _Cell, tree: processes.Tree, began: float) -> Outcome:
     footprint = Footprint(tree)
     how = watching.until_end(cell.host, cell.request.deadlines, cell.files, cell.log, footprint)
     seconds, phase = time.monotonic() - began, cell.files.read_phase()
+    # Where the keeper is gone, nothing else may lead to all of them.
+    tree = dataclasses.replace(tree, known=frozenset(footprint.seen))
     waiting = stacks.dump(tree, cell.log) if how.timed_out else ()
     ended = processes.end_all(tree, _steps(how), cell.log.take_for)
     if how.timed_out and tree.keeper:

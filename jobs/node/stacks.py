@@ -3,6 +3,7 @@
 import re
 import signal
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from jobs import processes
@@ -18,32 +19,44 @@ PAUSE_S = 0.1
 ALL_S = 6.0
 """For the stacks of all processes; more than a few all tell the same."""
 
-_MAIN_THREAD = re.compile(r"Current thread 0x[^\n]*:\n((?:  File [^\n]*\n)+)")
+_THREAD = re.compile(r"(?:Current t|T)hread 0x[^\n]*:\n((?:  File [^\n]*\n)+)")
 _FRAME = re.compile(r'  File "(?P<file>[^"\n]*)", line (?P<line>\d+) in (?P<function>.*)')
+_WAITS_FOR_ANOTHER = re.compile(
+    r"(multiprocessing/\w+|selectors|subprocess|threading|concurrent/futures/\w+|zmq/[\w/]+"
+    r"|[\w/]+/(shm_broadcast|distributed_c10d))\.py:"
+)
+"""Where a process, or its main thread, is that needs another to go on."""
 
 
 def dump(tree: processes.Tree, log: CellLog) -> tuple[str, ...]:
     """
     Describe all processes and have those in Python write their stacks, one after the
-    other: stacks that are written at once are mixed. Returns where the leader's main
-    thread is, the innermost frame first.
+    other: stacks that are written at once are mixed. Returns where the main thread is of
+    the process that the others wait for, the innermost frame first.
     """
     until = time.monotonic() + ALL_S
-    frames: tuple[str, ...] = ()
+    seen: list[tuple[str, ...]] = []
     for process in sorted(processes.alive(tree), key=lambda one: (one != tree.leader, one.pid)):
         log.say(_description(process.pid))
         stacks = _written(process, log, until)
-        if process == tree.leader:
-            frames = of_main_thread(stacks.decode(errors="replace"))
-    return frames
+        seen.append(of_main_thread(stacks.decode(errors="replace")))
+    return of_the_cause(seen)
+
+
+def of_the_cause(seen: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
+    """*seen* are the frames of the leader and those that it started, in their order."""
+    python = [frames for frames in seen if frames]
+    busy = (frames for frames in python if not _WAITS_FOR_ANOTHER.match(frames[0]))
+    # Whoever was started last may wait for a process without Python.
+    return next(busy, python[-1] if python else ())
 
 
 def of_main_thread(stacks: str) -> tuple[str, ...]:
-    """Of what `faulthandler` writes. A signal is handled in the main thread: the current one."""
-    dumps = _MAIN_THREAD.findall(stacks)
-    if not dumps:
+    """Of what `faulthandler` writes: the main thread is the oldest, and the last one."""
+    threads = _THREAD.findall(stacks)
+    if not threads:
         return ()
-    frames = _FRAME.finditer(dumps[-1])
+    frames = _FRAME.finditer(threads[-1])
     return tuple(
         f"{_in_its_package(frame['file'])}:{frame['line']} {frame['function']}" for frame in frames
     )[:MOST_FRAMES]

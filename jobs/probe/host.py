@@ -82,7 +82,10 @@ def _leave_the_starter() -> int:
     if os.read(ready, 1):
         os._exit(0)
     code = os.waitstatus_to_exitcode(os.waitpid(host, 0)[1])
-    os._exit(code if code >= 0 else 128 - code)
+    if code == 0:
+        print("the interpreter was ended, with exit code 0, while it imported", flush=True)  # noqa: T201 - into its log
+        os._exit(1)
+    os._exit(code if code > 0 else 128 - code)
 
 
 def _refuse(obstacles: tuple[str, ...]) -> NoReturn:

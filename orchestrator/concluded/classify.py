@@ -111,7 +111,7 @@ def _by_end(attempt: Attempt, phase: Phase, mode: EngineMode) -> str:
         return taxonomy().signals.get(signal.Signals(end.signal).name, "worker_killed")
     if attempt.report is not None and attempt.report.failure is not None:
         return _by_rule(last_words(attempt.log_tail), phase, mode) or "unknown"
-    if attempt.report is None and end.code == 0:
+    if attempt.report is None and end.code == 0 and attempt.phase is not Phase.IMPORT:
         return "report_lost"
     return _by_rule(last_words(_end_of(attempt.log_tail)), phase, mode) or _by_code(attempt)
 

@@ -39,4 +39,5 @@ class Overdue:
 
 
 def _limit_s(deadlines: Deadlines) -> float:
-    return deadlines.phases_s[Phase.IMPORT] + deadlines.attempt_s + GRACE_S
+    # It may wait in vain for a host that another cell starts, and then start one itself.
+    return 2 * deadlines.phases_s[Phase.IMPORT] + deadlines.attempt_s + GRACE_S

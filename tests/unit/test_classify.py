@@ -78,6 +78,10 @@ def test_without_a_report_the_exit_decides(ended: Exit, category: str) -> None:
     assert classify(an_attempt(None, exit=ended)) == category
 
 
+def test_who_ends_in_peace_while_vllm_is_imported_has_a_broken_build() -> None:
+    assert classify(an_attempt(None, exit=Exit(code=0), phase=Phase.IMPORT)) == "build_broken"
+
+
 def test_an_engine_killed_after_its_report_was_first_written_did_not_pass() -> None:
     """The report is written once the engine was read, and again at the end."""
     attempt = an_attempt(a_report(), exit=Exit(signal=signal.SIGKILL))

@@ -8,11 +8,23 @@ import psutil
 import pytest
 
 from jobs.contract.asked import CellRequest, Deadlines
-from jobs.contract.terms import Phase
+from jobs.contract.terms import Isolation, Phase
 from jobs.node import host_boot
 from jobs.node.errors import NodeError
+from jobs.node.run_cell import run_cell
 from jobs.probe import fitness
-from tests.unit.standin import a_raylet, a_request, eventually, run, runs, started_for
+from orchestrator.concluded.classify import classify
+from orchestrator.running.cluster import read_attempt
+from tests.unit.standin import (
+    PLACEMENT,
+    a_caller,
+    a_raylet,
+    a_request,
+    eventually,
+    run,
+    runs,
+    started_for,
+)
 
 pytestmark = pytest.mark.usefixtures("no_host_stays")
 
@@ -22,6 +34,7 @@ import types
 sys.modules["torch"] = torch = types.ModuleType("torch")
 torch.cuda = types.SimpleNamespace(is_initialized=lambda: True)
 """
+IMPATIENCE_S = 0.7
 SHUTS_ITS_EARS = "signal.pthread_sigmask(signal.SIG_BLOCK, set(signal.Signals)); "
 
 
@@ -29,8 +42,37 @@ def test_a_host_that_hangs_while_it_imports_leaves_its_stacks(tmp_path: Path) ->
     attempt = run(_impatient(a_request(tmp_path, "", env={"STANDIN_PRELOAD": HANGS})))
 
     assert (attempt["exit"]["timed_out"], attempt["phase"]) == ("phase", "import")
+    assert attempt["waiting"][0].endswith(" stuck")
     assert "in stuck" in attempt["log_tail"]
+    assert "ended before a probe could be forked" not in attempt["log_tail"]
     assert started_for(tmp_path) == []
+
+
+@pytest.mark.parametrize("isolation", list(Isolation))
+@pytest.mark.parametrize("ends", ["sys.exit(0)", "os._exit(0)"])
+def test_a_build_that_ends_its_interpreter_in_peace_is_broken_all_the_same(
+    tmp_path: Path, isolation: Isolation, ends: str
+) -> None:
+    request = a_request(tmp_path, "", isolation=isolation, env={"STANDIN_PRELOAD": ends})
+
+    attempt = read_attempt(run_cell(request, PLACEMENT))
+
+    assert classify(attempt) == "build_broken"
+
+
+def test_who_waits_in_vain_for_the_host_that_another_starts_starts_it_itself(
+    tmp_path: Path,
+) -> None:
+    env = {"STANDIN_PRELOAD": HANGS}
+    first, second = (_impatient(a_request(tmp_path, "", number=n, env=env)) for n in (1, 2))
+    caller = a_caller(first)
+    eventually(lambda: started_for(tmp_path) != [])
+
+    attempt = run(second)
+
+    assert (attempt["exit"]["timed_out"], attempt["phase"]) == ("phase", "import")
+    assert attempt["seconds"] < 2 * IMPATIENCE_S + host_boot.HUNG[0].wait_s + 2
+    assert caller.wait(20) == 0
 
 
 @pytest.mark.parametrize("preload", [HANGS, SHUTS_ITS_EARS + HANGS])
@@ -129,5 +171,5 @@ def test_an_interpreter_that_may_not_run_is_the_nodes_fault(tmp_path: Path) -> N
 
 
 def _impatient(request: CellRequest) -> CellRequest:
-    phases_s = {Phase.IMPORT: 0.7}
+    phases_s = {Phase.IMPORT: IMPATIENCE_S}
     return replace(request, deadlines=Deadlines(attempt_s=9.0, quiet_s=9.0, phases_s=phases_s))

@@ -54,6 +54,20 @@ def test_nothing_is_left_when_one_of_them_is_killed(
         assert eventually(lambda: not runs(family["host"]))
 
 
+def test_a_daemon_goes_even_if_keeper_and_host_die_together(tmp_path: Path) -> None:
+    """Nothing that is left leads to it, but that it was seen before."""
+    code = f"""{FAMILY}
+    time.sleep(1.5)
+    os.kill(host, signal.SIGSTOP)
+    for one in (keeper, host): os.kill(one, signal.SIGKILL)
+    time.sleep(600)"""
+
+    attempt = run(a_request(tmp_path, code))
+
+    assert attempt["exit"]["host_lost"]
+    assert not runs(attempt["report"]["family"]["daemon"])
+
+
 def test_a_worker_that_is_killed_does_not_end_its_cell(tmp_path: Path) -> None:
     code = f"{FAMILY}\n    os.kill(family['worker'], signal.SIGKILL); time.sleep(0.2)"
 

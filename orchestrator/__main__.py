@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from pathlib import Path
 
 from rich.console import Console
 from rich.markup import escape
@@ -34,9 +35,19 @@ Exit codes: 0 ships, 1 blocked, 2 configuration or usage, 3 nothing to run,
 
 def main() -> None:
     words = sys.argv[1:]
+    _open_what_is_closed()
     discretion.begin()
-    discretion.hide({word.partition("=")[0]: word.partition("=")[2] for word in words})
+    discretion.hide_typed(words)
     sys.exit(_supervised(words) if _runs(words) else answer(words))
+
+
+def _open_what_is_closed() -> None:
+    """Or else the next files that are opened would be taken for these."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            # The lowest number that is free.
+            setattr(sys, name, Path(os.devnull).open("r+"))  # noqa: SIM115  for good
+            os.set_inheritable(number, True)
 
 
 def answer(words: Sequence[str]) -> int:
@@ -45,10 +56,6 @@ def answer(words: Sequence[str]) -> int:
         return _command(words)()
     except RunError as error:
         return _told(error)
-    except BrokenPipeError:
-        # The reader of our output left; there is nobody to tell.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         return _told(ClusterError(f"{error.filename or 'the output'}: {error.strerror or error}"))
     except KeyboardInterrupt:
@@ -68,7 +75,7 @@ def _runs(words: Sequence[str]) -> bool:
 
 
 def _told(error: RunError) -> int:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(
+    Console(stderr=True, highlight=False, soft_wrap=True, emoji=False).print(
         f"[bold red]error:[/] {escape(str(error))}"
     )
     return error.exit_code

@@ -20,6 +20,11 @@ STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, a polite kill, and a terminal that was closed."""
 
 
+def heeded() -> tuple[signal.Signals, ...]:
+    """Of STOPPING. What is ignored from the start stays so: by `nohup`, or in the background."""
+    return tuple(each for each in STOPPING if signal.getsignal(each) is not signal.SIG_IGN)
+
+
 class RunError(Exception):
     exit_code = 70
 

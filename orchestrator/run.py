@@ -22,7 +22,7 @@ from orchestrator.asked.conf_files import AXES
 from orchestrator.asked.config import ClusterChoice, Config
 from orchestrator.concluded import gate, matrix
 from orchestrator.concluded.matrix import Matrix
-from orchestrator.errors import STOPPING, ClusterError, ConfigError, NothingToRunError, StoppedError
+from orchestrator.errors import ClusterError, ConfigError, NothingToRunError, StoppedError, heeded
 from orchestrator.kept import evidence, history, reuse, run_directory
 from orchestrator.kept.run_directory import Asked, RunDirectory
 from orchestrator.running.cluster import Cluster
@@ -208,7 +208,7 @@ def _as_yaml(configs: Sequence[Config], hidden: Redactor) -> str:
 @contextlib.contextmanager
 def _stoppable() -> Iterator[None]:
     """The first of these signals ends the run in good order, a second one at once."""
-    before = {number: signal.getsignal(number) for number in STOPPING}
+    before = {number: signal.getsignal(number) for number in heeded()}
     came: list[signal.Signals] = []
 
     def stop(number: int, _: FrameType | None) -> None:

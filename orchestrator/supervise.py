@@ -19,10 +19,14 @@ from typing import NoReturn
 import psutil
 
 from jobs import shared_memory
-from orchestrator.errors import BLOCKED, SHIPS, STOPPING, ClusterError, RunError, StoppedError
+from orchestrator.errors import BLOCKED, SHIPS, ClusterError, RunError, StoppedError, heeded
+from orchestrator.running import vital
 
 ONE_PRESS_S = 0.5
 """`timeout` and others signal a process and then its group: that is one wish to stop, not two."""
+
+IN_ORDER_S = 45.0
+"""What a run gets after the first signal. Ray waits without end for some that do not answer."""
 
 AT_ONCE_S = 3.0
 """What a run gets after the second signal, which ends it at once if it can still listen."""
@@ -56,11 +60,15 @@ class _Run:
 def supervised(work: Callable[[], int]) -> int:
     """The exit code of *work*, done in another process. Raises RunError if that has none."""
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    # Where it is ignored, the kernel keeps no child's end.
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     shared = shared_memory.present()
     run = _start(work)
+    watch = vital.Watch(run.pid)
     try:
         while run.status is None:
             _pass_on(run, signal.sigtimedwait(_watched(), TICK_S))
+            watch.look()
             _reap(run)
         return _answer(run)
     finally:
@@ -69,12 +77,12 @@ def supervised(work: Callable[[], int]) -> int:
 
 
 def _watched() -> set[signal.Signals]:
-    return {*STOPPING, signal.SIGCHLD, signal.SIGWINCH}
+    return {*heeded(), signal.SIGCHLD, signal.SIGWINCH}
 
 
 def _start(work: Callable[[], int]) -> _Run:
     # Blocked, so that none is lost before it is waited for.
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, _watched())
+    signal.pthread_sigmask(signal.SIG_BLOCK, _watched())
     supervisor = os.getpid()
     answer, tell = os.pipe()
     pid = os.fork()
@@ -84,7 +92,9 @@ def _start(work: Callable[[], int]) -> _Run:
         _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
         if os.getppid() != supervisor:
             os._exit(StoppedError.exit_code)
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        # A terminal with `stty tostop` would stop what writes from another process group.
+        signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _watched())
         _work(work, tell)
     os.close(tell)
     return _Run(pid=pid, answer=answer, stops=[])
@@ -108,12 +118,13 @@ def _pass_on(run: _Run, came: signal.struct_siginfo | None) -> None:
     number = signal.Signals(came.si_signo) if came else None
     if number is signal.SIGWINCH:
         os.kill(run.pid, number)
-    elif number in STOPPING and not _is_one_press(run):
+    elif number in heeded() and not _is_one_press(run):
         run.stops.append((number, time.monotonic()))
         os.kill(run.pid, number)
         # A run that somebody stopped could not hear it.
         os.kill(run.pid, signal.SIGCONT)
-    if len(run.stops) > 1 and _past(run.stops[1][1], AT_ONCE_S):
+    patience = zip(run.stops, (IN_ORDER_S, AT_ONCE_S), strict=False)
+    if any(_past(came, limit_s) for (_, came), limit_s in patience):
         os.kill(run.pid, signal.SIGKILL)
 
 

@@ -29,11 +29,11 @@ def run_cell_here(request: CellRequest) -> str:
     return run_cell(request, _placement())
 
 
-def kill_worker_of(cell_id: str) -> None:
-    """The cell goes with its connection to the host."""
+def kill_worker_of(task: str) -> None:
+    """By its name. A cell goes with its connection to the host."""
     raylet = processes.Tree(keeper=processes.identify(os.getppid()))
     for process in processes.alive(raylet):
-        if processes.title(process.pid) == f"ray::{cell_id}":
+        if processes.title(process.pid) == f"ray::{task}":
             processes.send(process, signal.SIGKILL)
 
 

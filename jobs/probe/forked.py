@@ -84,7 +84,7 @@ def _reset_signals() -> None:
     """As a shell starts a program, whatever a Ray worker left; and stacks on SIGUSR1."""
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for signum in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP):
+    for signum in (signal.SIGTERM, signal.SIGCHLD, signal.SIGHUP, signal.SIGTTOU):
         signal.signal(signum, signal.SIG_DFL)
     faulthandler.enable()
     faulthandler.register(signal.SIGUSR1, all_threads=True)

@@ -4,13 +4,14 @@ import contextlib
 import json
 import logging
 import os
+import shutil
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pydantic
 import ray
 import ray.exceptions
@@ -18,21 +19,22 @@ import ray.exceptions
 from jobs.contract.asked import CellRequest
 from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.node import ray_tasks
-from jobs.node.vendors import inventory
 from orchestrator.asked.config import ClusterChoice
 from orchestrator.errors import ClusterError, ConfigError
+from orchestrator.running import local_ray, vital
 from orchestrator.running.cluster import Ended, Needs, Node, read_attempt, read_build
 
 STDERR = 2
 POLL_S = 0.5
 REACH_S = 5.0
-VITAL = ("gcs_server", "raylet")
-"""Ray's processes without which it can't go on, and without which it ends its driver."""
+SILENT_S = 2 * ray_tasks.CLEAR_UP_S
+"""For a worker to start, and to clear up after its deadline."""
 
 
 class RayCluster:
     def __init__(self, choice: ClusterChoice, say: Callable[[str], None]) -> None:
         self._running: dict[Any, tuple[str, int]] = {}
+        self._session: Path | None = None
         # A cell is tried again by the schedule, which records it; never behind its back.
         self._run_cell = ray.remote(max_retries=0)(ray_tasks.run_cell_here)
         self._provision = ray.remote(max_retries=0, num_cpus=0)(ray_tasks.provision_steps)
@@ -43,7 +45,10 @@ class RayCluster:
         with contextlib.ExitStack() as undo:
             undo.enter_context(_silence())
             try:
-                _connect(choice) if choice.address else _start(choice, say)
+                if choice.address:
+                    _connect(choice)
+                else:
+                    self._session = local_ray.start(choice, say)
                 signal.signal(signal.SIGTERM, on_terminate)
             # Ray raises Exception itself where its processes are slow to start.
             except Exception as error:
@@ -51,10 +56,9 @@ class RayCluster:
                 raise ClusterError(
                     f"Ray on {where} can't be reached or started: {error}"
                 ) from error
-            undo.callback(ray.shutdown, wait_for_processes=True)
+            undo.callback(self._leave)
             self._undo = undo.pop_all()
-        here = psutil.Process().children()
-        self._vital = [process for process in here if process.name() in VITAL]
+        self._vital = vital.below(os.getpid())
 
     def nodes(self) -> tuple[Node, ...]:
         alive = [node for node in ray.nodes() if node["Alive"]]  # type: ignore[no-untyped-call]
@@ -73,8 +77,9 @@ class RayCluster:
         mistakes: list[str] = []
         for node in self.nodes():
             for spec in specs:
-                task = self._provision.options(label_selector={"ray.io/node-id": node.id})
-                for step in self._steps(task.remote(spec, cache, deadline_s)):
+                name = f"provision {spec.name}"
+                task = self._provision.options(name=name, label_selector=_only(node))
+                for step in self._steps(name, task.remote(spec, cache, deadline_s), deadline_s):
                     match step:
                         case {"say": line}:
                             say(line)
@@ -108,12 +113,7 @@ class RayCluster:
             yield None
 
     def kill(self, cell_id: str) -> None:
-        """Ray's own way would have to be heard by the worker."""
-        kills = [
-            self._kill.options(label_selector={"ray.io/node-id": node.id}).remote(cell_id)
-            for node in self.nodes()
-        ]
-        ray.wait(kills, num_returns=len(kills), timeout=REACH_S)
+        self._kill_worker_of(cell_id)
 
     def close(self) -> None:
         for reference in self._running:
@@ -122,12 +122,30 @@ class RayCluster:
         self._running.clear()
         self._undo.close()
 
-    def _steps(self, generator: Any) -> Iterator[dict[str, str]]:
+    def _leave(self) -> None:
+        intact = all(map(vital.is_alive, self._vital))
+        ray.shutdown(wait_for_processes=True)
+        # What it wrote may tell how it lost a process.
+        if intact and self._session:
+            shutil.rmtree(self._session, ignore_errors=True)
+
+    def _kill_worker_of(self, task: str) -> None:
+        """Ray's own way would have to be heard by the worker."""
+        kills = [
+            self._kill.options(label_selector=_only(node)).remote(task) for node in self.nodes()
+        ]
+        ray.wait(kills, num_returns=len(kills), timeout=REACH_S)
+
+    def _steps(self, task: str, generator: Any, deadline_s: float) -> Iterator[dict[str, str]]:
         """What a provisioning task says while it works."""
+        until = time.monotonic() + deadline_s + SILENT_S
         step = {"say": ""}
         try:
             while "say" in step:
                 self._check_vital()
+                if time.monotonic() > until:
+                    self._kill_worker_of(task)
+                    raise ClusterError(f"{task}: its Ray worker is silent, long past its deadline")
                 if ray.wait([generator], timeout=POLL_S)[0]:
                     step = json.loads(ray.get(next(generator)))
                     yield step
@@ -137,10 +155,10 @@ class RayCluster:
     def _check_vital(self) -> None:
         """Ray itself would notice later, and end this process without a word."""
         for process in self._vital:
-            if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+            if not vital.is_alive(process):
                 raise ClusterError(
-                    f"Ray lost its {process.name()}: somebody killed it, or memory ran out. "
-                    "What finished is kept, and the same command goes on from there."
+                    f"Ray lost its {process.name()}: somebody killed or stopped it, or memory ran "
+                    "out. What finished is kept, and the same command goes on from there."
                 )
 
 
@@ -158,42 +176,6 @@ def _silence() -> Iterator[None]:
         os.close(kept)
 
 
-def _start(choice: ClusterChoice, say: Callable[[str], None]) -> None:
-    """Ray gives its processes half a minute, which on a machine with much to do is too short."""
-    kept = psutil.Process().children(recursive=True)
-    try:
-        _start_once(choice)
-    except Exception as error:  # noqa: BLE001  Ray raises just that
-        _end_children(kept)
-        ray.shutdown()
-        say(f"what is left of Ray was ended, and it is started once more: {_one_line(error)}")
-        _start_once(choice)
-
-
-def _end_children(kept: Sequence[psutil.Process]) -> None:
-    """Of this process, and theirs, all but *kept*."""
-    left = {*psutil.Process().children(recursive=True)} - {*kept}
-    for process in left:
-        with contextlib.suppress(psutil.NoSuchProcess):
-            process.kill()
-    psutil.wait_procs(left, timeout=REACH_S)
-
-
-def _start_once(choice: ClusterChoice) -> None:
-    here = inventory()
-    ray.init(
-        address="local",
-        # How many of them the memory carries, Ray counts: each cell says what it needs.
-        num_cpus=choice.cells_at_once or here.cpus,
-        num_gpus=here.devices,
-        labels=here.labels,
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        _node_ip_address="127.0.0.1",
-    )
-
-
 def _connect(choice: ClusterChoice) -> None:
     _check_reachable(str(choice.address))
     ray.init(
@@ -208,6 +190,10 @@ def _check_reachable(address: str) -> None:
     host, _, port = address.removeprefix("ray://").rpartition(":")
     if host and port.isdigit():
         socket.create_connection((host, int(port)), timeout=REACH_S).close()
+
+
+def _only(node: Node) -> dict[str, str]:
+    return {"ray.io/node-id": node.id}
 
 
 def _node(raw: dict[str, Any]) -> Node:

@@ -9,6 +9,7 @@ import pty
 import signal
 import subprocess
 import sys
+import termios
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,9 +22,11 @@ from jobs import processes
 PROGRAM = """
 import fcntl, os, signal, subprocess, sys, termios, time
 from orchestrator import __main__, supervise
+from orchestrator.running import vital
 from pathlib import Path
 
 supervise.ONE_PRESS_S, supervise.AT_ONCE_S, supervise.GRACE_S = 0.2, 0.3, {grace_s}
+supervise.IN_ORDER_S, supervise.TICK_S, vital.LOOK_EVERY_S = {in_order_s}, 0.1, 0.1
 
 def say(*words):
     print(*words, flush=True)
@@ -65,8 +68,15 @@ def supervise() -> Iterator[Supervise]:
     """Starts a supervisor whose run is the body of a function."""
     with contextlib.ExitStack() as started:
 
-        def start(body: str, *, terminal: int | None = None, grace_s: float = 0.3) -> Supervisor:
-            program = PROGRAM.format(body=body.strip(), grace_s=grace_s)
+        def start(
+            body: str,
+            *,
+            terminal: int | None = None,
+            grace_s: float = 0.3,
+            in_order_s: float = 60.0,
+            as_its_parent: Callable[[], object] | None = None,
+        ) -> Supervisor:
+            program = PROGRAM.format(body=body.strip(), grace_s=grace_s, in_order_s=in_order_s)
             process = subprocess.Popen(
                 [sys.executable, "-c", program],
                 stdin=subprocess.DEVNULL if terminal is None else terminal,
@@ -74,6 +84,7 @@ def supervise() -> Iterator[Supervise]:
                 stderr=subprocess.PIPE,
                 text=True,
                 start_new_session=True,
+                preexec_fn=as_its_parent,  # noqa: PLW1509  there are no threads
             )
             started.callback(process.kill)
             return started.enter_context(process)
@@ -211,6 +222,72 @@ def test_a_second_signal_ends_a_run_that_does_not_listen(supervise: Supervise) -
     assert not psutil.pid_exists(deaf)
 
 
+def test_one_signal_ends_a_run_that_does_not_get_to_an_end(supervise: Supervise) -> None:
+    run = supervise(DEAF, in_order_s=0.5)
+    deaf = its_run(run)
+    run.send_signal(signal.SIGINT)
+
+    assert run.wait(10) == 130
+    assert not psutil.pid_exists(deaf)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_what_is_ignored_from_the_start_stays_ignored(
+    supervise: Supervise, number: signal.Signals
+) -> None:
+    """SIGHUP by `nohup`; SIGINT in the background of a script."""
+    body = """
+    from orchestrator import run
+    with run._stoppable():
+        say("waiting", os.getpid())
+        time.sleep(0.5)
+        say("to the end")
+    return 0
+    """
+    run = supervise(body, as_its_parent=lambda: signal.signal(number, signal.SIG_IGN))
+    os.kill(its_run(run), number)
+    run.send_signal(number)
+    said, _ = run.communicate(timeout=10)
+
+    assert said == "to the end\n"
+    assert run.returncode == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGCHLD])
+def test_what_is_blocked_from_the_start_is_heard(
+    supervise: Supervise, number: signal.Signals
+) -> None:
+    blocked = [number]
+    run = supervise(HEEDS, as_its_parent=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, blocked))
+    its_run(run)
+    run.send_signal(signal.SIGINT)
+    said, _ = run.communicate(timeout=10)
+
+    assert said == "stopped in good order\n"
+    assert run.returncode == 130
+
+
+def test_a_parent_that_ignores_its_children_s_ends_does_not_matter(supervise: Supervise) -> None:
+    run = supervise("return 1", as_its_parent=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
+
+    assert run.wait(10) == 1
+
+
+def test_a_terminal_that_stops_what_writes_in_the_background_does_not_stop_the_run(
+    supervise: Supervise,
+) -> None:
+    main, terminal = pty.openpty()
+    modes = termios.tcgetattr(terminal)
+    modes[3] |= termios.TOSTOP
+    termios.tcsetattr(terminal, termios.TCSANOW, modes)
+    run = supervise("os.write(0, b'said'); return 0", terminal=terminal)
+
+    assert run.wait(10) == 0
+    assert os.read(main, 4) == b"said"
+    os.close(main)
+    os.close(terminal)
+
+
 def test_a_run_that_somebody_stopped_hears_ctrl_c(supervise: Supervise) -> None:
     run = supervise(HEEDS)
     os.kill(its_run(run), signal.SIGSTOP)
@@ -240,6 +317,39 @@ def test_what_a_run_leaves_behind_is_ended(supervise: Supervise, tmp_path: Path)
 
     assert run.returncode == 4
     assert not psutil.pid_exists(int((tmp_path / "left").read_text()))
+
+
+RAYLET = """
+    sleep = Path({sleep!r})
+    sleep.symlink_to("/bin/sleep")
+    raylet = subprocess.Popen(["raylet", "60"], executable=sleep)
+    raylet.send_signal(signal.SIGSTOP)
+"""
+
+
+def test_a_raylet_that_stays_stopped_is_killed(supervise: Supervise, tmp_path: Path) -> None:
+    """Ray would wait for it without end."""
+    body = RAYLET.format(sleep=str(tmp_path / "raylet")) + "    return -raylet.wait()"
+    run = supervise(body)
+
+    assert run.wait(10) == signal.SIGKILL
+
+
+def test_a_raylet_that_goes_on_is_left_alone(supervise: Supervise, tmp_path: Path) -> None:
+    body = (
+        RAYLET.format(sleep=str(tmp_path / "raylet"))
+        + """
+    for _ in range(5):
+        time.sleep(0.1)
+        raylet.send_signal(signal.SIGCONT)
+        time.sleep(0.1)
+        raylet.send_signal(signal.SIGSTOP)
+    return 9 if raylet.poll() else 0
+    """
+    )
+    run = supervise(body)
+
+    assert run.wait(10) == 0
 
 
 def test_ray_s_own_that_are_slow_to_go_are_not_waited_for(supervise: Supervise) -> None:

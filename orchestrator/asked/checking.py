@@ -17,23 +17,31 @@ from orchestrator.errors import ConfigError
 
 SENSELESS = "the configuration does not make sense:"
 
+UNKNOWN = object()
+"""Stands where a value could not be told, which is a mistake that was said already."""
+
+KEY = "[key]"
+"""As pydantic calls a key that is wrong itself, behind that key."""
+
 _adapter = pydantic.TypeAdapter(Config)
 
 
-def load(raw: Mapping[str, Any], files: ConfFiles) -> Config:
+def load(raw: Mapping[str, Any], files: ConfFiles, unresolved: Sequence[str] = ()) -> Config:
     """
-    Turn what Hydra composed into a checked Config, or name every mistake in it.
+    Turn what Hydra composed into a checked Config, or name every mistake in it: *unresolved*
+    are those of values that are `UNKNOWN`.
 
     Paths of patches and of evidence are absolute in the Config.
     """
-    contradicting = [*contradictions.find(raw, files)]
+    others = [*unresolved, *contradictions.find(raw, files)]
     try:
         config = _adapter.validate_python(raw)
     except pydantic.ValidationError as invalid:
-        mistakes = [_explain(mistake, files) for mistake in invalid.errors()]
-        raise ConfigError(SENSELESS, [*mistakes, *contradicting]) from None
-    if contradicting:
-        raise ConfigError(SENSELESS, contradicting)
+        known = [each for each in invalid.errors() if each["input"] is not UNKNOWN]
+        mistakes = [_explain(mistake, files) for mistake in known]
+        raise ConfigError(SENSELESS, [*mistakes, *others]) from None
+    if others:
+        raise ConfigError(SENSELESS, others)
     builds = {
         name: replace(build, patches=tuple(str(files.find(p)) for p in build.patches))
         for name, build in config.build.items()
@@ -90,7 +98,7 @@ def _packages(build: Build) -> dict[str, PackageSet]:
 def _explain(mistake: Any, files: ConfFiles) -> str:
     """File, key, what is wrong, what is allowed and the nearest name, in one line."""
     path = [str(part) for part in mistake["loc"]]
-    place = files.place(*path)
+    place = files.place(*(path[:-2] if path[-1] == KEY else path))
     match mistake["type"]:
         case "unexpected_keyword_argument":
             allowed = _allowed_keys(path[:-1])
@@ -106,7 +114,8 @@ def _explain(mistake: Any, files: ConfFiles) -> str:
             value = str(mistake["input"])
             return f'{place}: "{value}" is not one of {expected}.{nearest(value, allowed)}'
         case _:
-            return f"{place}: {mistake['msg']}, but it is {mistake['input']!r}"
+            said = mistake["msg"].removeprefix("Value error, ")
+            return f"{place}: {said}, but it is {mistake['input']!r}"
 
 
 def _allowed_keys(path: Sequence[str]) -> list[str]:

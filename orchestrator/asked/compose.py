@@ -15,12 +15,12 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import ChoiceSweep, Override, OverrideType
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from orchestrator import discretion
 from orchestrator.asked import checking
-from orchestrator.asked.checking import SENSELESS
+from orchestrator.asked.checking import SENSELESS, UNKNOWN
 from orchestrator.asked.conf_files import AXES, ConfFiles, nearest
 from orchestrator.asked.config import Config
 from orchestrator.errors import ConfigError
@@ -32,6 +32,8 @@ CONF = next(folder for folder in (_PACKAGE / "conf", _PACKAGE.parent / "conf") i
 _MISTAKES = (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError)
 
 GROUPS = (*AXES, "suite", "gate")
+
+_Job = tuple[DictConfig, dict[str, str]]
 
 
 def compose(words: Sequence[str]) -> list[Config]:
@@ -46,9 +48,9 @@ def compose(words: Sequence[str]) -> list[Config]:
     overrides = _parsed(said.overrides)
     unknown = [mistake for each in overrides for mistake in _unknown_choices(each, folders)]
     understood = [known for word in words if (known := _understood(word, overrides, folders))]
-    mistakes: list[str] = []
     configs: list[Config] = []
-    for job, choices in _composed(understood):
+    jobs, mistakes = _composed_as_far_as_possible(understood)
+    for job, choices in jobs:
         try:
             configs.append(_checked(job, folders, choices))
         except ConfigError as error:
@@ -63,9 +65,26 @@ def options(group: str, folders: Sequence[Path] = (CONF,)) -> list[str]:
     return sorted({file.stem for folder in folders for file in (folder / group).glob("*.yaml")})
 
 
-def _composed(words: Sequence[str]) -> list[tuple[DictConfig, dict[str, str]]]:
+def _composed_as_far_as_possible(words: Sequence[str]) -> tuple[list[_Job], list[str]]:
+    """Without the words that Hydra can't make anything of, and what is wrong with each."""
+    try:
+        return _composed(words), []
+    except ConfigError:
+        mistakes: list[str] = []
+        fitting = [word for word in words if not word.startswith(("++", "~"))]
+        for word in [word for word in words if word not in fitting]:
+            try:
+                _composed([*fitting, word])
+                fitting.append(word)
+            except ConfigError as error:
+                mistakes += [each.replace(word, word.lstrip("+")) for each in error.mistakes]
+        # What is wrong with the files themselves is raised here.
+        return _composed(fitting), mistakes
+
+
+def _composed(words: Sequence[str]) -> list[_Job]:
     """Every job, with the file that each group of one choice came from."""
-    composed: list[tuple[DictConfig, dict[str, str]]] = []
+    composed: list[_Job] = []
 
     def collect(job: DictConfig) -> None:
         hydras = job.hydra if "hydra" in job else HydraConfig.get()
@@ -83,13 +102,28 @@ def _composed(words: Sequence[str]) -> list[tuple[DictConfig, dict[str, str]]]:
 
 def _checked(composed: DictConfig, folders: Sequence[Path], choices: Mapping[str, str]) -> Config:
     ours = OmegaConf.masked_copy(composed, [str(key) for key in composed if key != "hydra"])
-    try:
-        raw: Any = OmegaConf.to_container(ours, resolve=True, throw_on_missing=True)
-    except OmegaConfBaseException as error:
-        raise ConfigError(SENSELESS, [_one_line(error)]) from None
+    unresolved: list[str] = []
+    raw = _resolved(ours, unresolved)
     # Of what is wrong in it, messages quote the text.
     discretion.hide(raw, _names_of_secrets(raw))
-    return checking.load(raw, ConfFiles(folders=tuple(folders), choices=choices))
+    return checking.load(raw, ConfFiles(folders=tuple(folders), choices=choices), unresolved)
+
+
+def _resolved(part: Any, mistakes: list[str]) -> Any:
+    """As plain data, with `UNKNOWN` for each value that can't be told."""
+    if isinstance(part, DictConfig):
+        return {key: _resolved(_value(part, key, mistakes), mistakes) for key in part}
+    if isinstance(part, ListConfig):
+        return [_resolved(_value(part, n, mistakes), mistakes) for n in range(len(part))]
+    return part
+
+
+def _value(part: Any, key: Any, mistakes: list[str]) -> Any:
+    try:
+        return part[key]
+    except OmegaConfBaseException as error:
+        mistakes.append(_one_line(error))
+        return UNKNOWN
 
 
 def _names_of_secrets(raw: Mapping[str, Any]) -> list[str]:
@@ -182,6 +216,8 @@ def _unknown_choices(override: Override, folders: Sequence[Path]) -> Iterator[st
     if group not in GROUPS or override.type is OverrideType.DEL:
         return
     allowed = options(group, folders)
+    if override.value() is None:
+        yield f"{group}: null is no choice; allowed: {', '.join(allowed)}."
     for name in _names(override.value()):
         if name not in allowed:
             yield (
@@ -203,7 +239,9 @@ def _names(value: Any) -> list[str]:
 
 
 def _one_line(error: BaseException) -> str:
-    """Hydra wraps some errors in one that says nothing."""
+    """Hydra wraps some errors in one that says nothing, or not why."""
     said = " ".join(str(error).split())
-    cause = error.__cause__
-    return said or (_one_line(cause) if cause else type(error).__name__)
+    why = _one_line(error.__cause__) if error.__cause__ else ""
+    if why in said:
+        return said or type(error).__name__
+    return f"{said}: {why}" if said else why

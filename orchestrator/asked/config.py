@@ -13,9 +13,25 @@ from jobs.contract.terms import STRICT, Check, EngineMode, Isolation, Phase
 Name = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 """A part of a cell's id, or of a run directory's name."""
 
+
+def _a_number(value: Any) -> Any:
+    """`true` is 1 to Python."""
+    if isinstance(value, bool):
+        raise ValueError("Input should be a number")  # noqa: TRY004  # as pydantic wants it
+    return value
+
+
+Number = pydantic.BeforeValidator(_a_number)
+
 Text = Annotated[str, pydantic.Field(min_length=1)]
-Count = Annotated[int, pydantic.Field(ge=1)]
-Amount = Annotated[float, pydantic.Field(gt=0, allow_inf_nan=False)]
+Count = Annotated[int, Number, pydantic.Field(ge=1)]
+Amount = Annotated[float, Number, pydantic.Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Number, pydantic.Field(gt=0, le=365 * 24 * 3600)]
+
+Environment = dict[
+    Annotated[str, pydantic.Field(pattern=r"^[^=\x00]+$")],
+    Annotated[str, pydantic.Field(pattern=r"^[^\x00]*$")],
+]
 
 Vendor = Literal["cpu", "nvidia", "amd"]
 Runner = Literal["V1", "V2"]
@@ -105,7 +121,7 @@ class Model:
     engine_args: dict[str, Any] = field(default_factory=dict)
     """Further keyword arguments of `vllm.LLM`."""
 
-    env: dict[str, str] = field(default_factory=dict)
+    env: Environment = field(default_factory=dict)
     memory_gib: Amount = 2.0
     """Host memory that one cell of it needs."""
 
@@ -133,7 +149,7 @@ class Backend:
     """Where it makes sense to ask this at all."""
 
     engine_args: dict[str, Any] = field(default_factory=dict)
-    env: dict[str, str] = field(default_factory=dict)
+    env: Environment = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -288,13 +304,13 @@ class Config:
     gate: Gate
     engine_mode: EngineMode
     isolation: Isolation
-    deadline_s: Amount | None
+    deadline_s: Seconds | None
     """For one attempt of one cell; None: what its phases may take together."""
 
-    deadlines: dict[Phase, Amount]
+    deadlines: dict[Phase, Seconds]
     """Seconds of single phases, where rules/deadlines.yaml doesn't fit."""
 
-    quiet_s: Amount | None
+    quiet_s: Seconds | None
     """For an attempt without a line in its log and without a new phase."""
 
     attempts: Count

@@ -1,6 +1,7 @@
 """Mistakes in conf/ that no single key shows."""
 
 import contextlib
+import copy
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,17 +28,20 @@ from orchestrator.taxonomy import taxonomy
 
 Entry = TypeVar("Entry")
 
+LAYERS = 3
+"""Mistakes are left out so often, at most: without a key, what holds it may lack it."""
+
 TORCH_BACKEND = re.compile(r"auto|cpu|xpu|cu\d{2,3}|rocm\d+(\.\d+){1,2}")
 
 
 def find(raw: Mapping[str, Any], files: ConfFiles) -> Iterator[str]:
-    """Of the entries that are sound otherwise, so that every mistake is said at once."""
+    """Of what is sound otherwise, so that every mistake is said at once."""
     for name, build in _sound(Build, raw.get("build")):
-        yield from _of_build(build, name, files)
+        yield from _of_build(build, raw["build"][name], files.place("build", name), files)
     for name, model in _sound(Model, raw.get("model")):
         yield from _of_model(model, files.place("model", name))
     for name, hardware in _sound(Hardware, raw.get("hardware")):
-        yield from _of_hardware(hardware, files.place("hardware", name))
+        yield from _of_hardware(hardware, raw["hardware"][name], files.place("hardware", name))
     for _, gate in _sound(Gate, {"gate": raw.get("gate")}):
         yield from _of_gate(gate, files)
     for _, suite in _sound(Suite, {"suite": raw.get("suite")}):
@@ -48,13 +52,32 @@ def find(raw: Mapping[str, Any], files: ConfFiles) -> Iterator[str]:
 def _sound(kind: type[Entry], entries: Any) -> Iterator[tuple[str, Entry]]:
     adapter = pydantic.TypeAdapter(kind)
     for name, entry in entries.items() if isinstance(entries, Mapping) else ():
-        with contextlib.suppress(pydantic.ValidationError):
-            yield str(name), adapter.validate_python(entry)
+        rest = copy.deepcopy(entry)
+        for _ in range(LAYERS):
+            try:
+                yield name, adapter.validate_python(rest)
+                break
+            except pydantic.ValidationError as invalid:
+                for mistake in invalid.errors():
+                    _leave_out(rest, mistake["loc"])
 
 
-def _of_build(build: Build, name: str, files: ConfFiles) -> Iterator[str]:
-    place = files.place("build", name)
-    origins = [o for o in ("release", "wheel", "interpreter") if getattr(build, o) is not None]
+def _leave_out(entry: Any, path: Sequence[int | str]) -> None:
+    """The innermost key on the path, which is wrong or lacks something."""
+    *way, last = path or [None]
+    place = entry
+    with contextlib.suppress(KeyError, IndexError, TypeError):
+        for part in way:
+            place = place[part]
+        if isinstance(place, dict) and last in place:
+            del place[last]
+            return
+    if way:
+        _leave_out(entry, way)
+
+
+def _of_build(build: Build, said: Mapping[str, Any], place: str, files: ConfFiles) -> Iterator[str]:
+    origins = [o for o in ("release", "wheel", "interpreter") if said.get(o) is not None]
     if len(origins) != 1:
         yield (
             f"{place}: needs exactly one of release, wheel, interpreter, "
@@ -83,7 +106,7 @@ def _of_model(model: Model, place: str) -> Iterator[str]:
         )
 
 
-def _of_hardware(hardware: Hardware, place: str) -> Iterator[str]:
+def _of_hardware(hardware: Hardware, said: Mapping[str, Any], place: str) -> Iterator[str]:
     if place.endswith(EMULATED):
         yield f'{place}: a name that ends with "{EMULATED}" would look like an emulated card'
     if EngineMode.EMULATED not in hardware.engine_modes:
@@ -91,7 +114,7 @@ def _of_hardware(hardware: Hardware, place: str) -> Iterator[str]:
     if hardware.vendor not in EMULATED_VENDORS:
         vendors = " and ".join(EMULATED_VENDORS)
         yield f"{place}.engine_modes: only cards of {vendors} can be emulated"
-    elif missing := [key for key in EMULATED_KEYS if getattr(hardware, key) is None]:
+    elif missing := [key for key in EMULATED_KEYS if said.get(key) is None]:
         yield f"{place}: can't be emulated without {', '.join(missing)}"
 
 
@@ -114,7 +137,9 @@ def _of_suite(suite: Suite, raw: Mapping[str, Any], files: ConfFiles) -> Iterato
             f"{', '.join(asking)} would come to nothing: set suite.check=init, or backend=[auto]"
         )
     if suite.proof is not None:
-        yield from _of_proof(suite.proof, sorted(raw.get("build") or ()), files)
+        builds = raw.get("build")
+        chosen = sorted(builds) if isinstance(builds, Mapping) else []
+        yield from _of_proof(suite.proof, chosen, files)
 
 
 def _asking(raw: Mapping[str, Any]) -> Iterator[str]:

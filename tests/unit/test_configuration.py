@@ -233,13 +233,19 @@ def test_what_only_shows_late_is_found_early_too() -> None:
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        ("deadline_s=nan", "deadline_s: Input should be a finite number"),
+        ("deadline_s=nan", "deadline_s: Input should be greater than 0, but it is nan"),
         ("attempts=0", "attempts: Input should be greater than or equal to 1"),
         ("cluster.cells_at_once=-3", "cluster.cells_at_once: Input should be greater"),
         ("model.llama.devices=0", "conf/model/llama.yaml: model.llama.devices: Input should be"),
         ("suite.name='../x'", "suite.name: String should match pattern"),
         ("cluster.address=''", "cluster.address: String should have at least 1 character"),
-        ("model.llama.path=???", "Missing mandatory value: path full_key: model.llama.path"),
+        ("deadline_s=true", "deadline_s: Input should be a number, but it is True"),
+        ("attempts=true", "attempts: Input should be a number, but it is True"),
+        ("deadlines.provision=1e10", "deadlines.provision: Input should be less than or equal to"),
+        ("quiet_s=1e10", "quiet_s: Input should be less than or equal to"),
+        ("deadlines.lod=5", "deadlines: \"lod\" is not one of 'provision', "),
+        ("gate=null", "gate: null is no choice; allowed: demo"),
+        ("model.llama.path=???", "Missing mandatory value: model.llama.path"),
         ("model.llama.path='${nope}'", "nope"),
         (
             "gate.waivers=[{cells: x, category: timeout, reason: r, owner: o, expires: '30.06.27'}]",
@@ -249,6 +255,61 @@ def test_what_only_shows_late_is_found_early_too() -> None:
 )
 def test_a_value_out_of_range_is_refused_before_anything_starts(word: str, message: str) -> None:
     assert message in mistakes(*AXES, word)
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("deadline_s='${nope}'", "Interpolation key 'nope' not found"),
+        ("model.llama.engine_args.x=???", "Missing mandatory value: model.llama.engine_args.x"),
+        ("gate=null", "gate: null is no choice"),
+        ("suite=null", "suite: null is no choice"),
+        ("secrets={a: b}", "secrets={a: b}: Cannot merge DictConfig with ListConfig"),
+        ("deadlines=[1]", "deadlines=[1]: Cannot merge DictConfig with ListConfig"),
+        ("~no_such_key", "'no_such_key' does not exist"),
+        ("deadline_s=1,2", "Ambiguous value for argument 'deadline_s=1,2'"),
+    ],
+)
+def test_what_hydra_makes_nothing_of_hides_no_other_mistake(word: str, message: str) -> None:
+    said = mistakes(*AXES, "attempts=x", word, "hardware.cpu.vendor=nvidai", "model=[lama,llama]")
+
+    assert message in said
+    assert "attempts: Input should be a valid integer" in said
+    assert 'hardware.cpu.vendor: "nvidai" is not one of' in said
+    assert 'Did you mean "llama"?' in said
+    assert len(said.splitlines()) == 5
+
+
+def test_one_mistake_in_an_entry_hides_no_other() -> None:
+    expected = "suite.expectations=[{cells: '*', expect: {category: nocat, phase: nophase}}]"
+    words = [
+        *("build.v0_32.patches=[nope.diff]", "build.v0_32.foo=1"),
+        *("model.llama.path=./x", "model.llama.devices=0", expected),
+    ]
+
+    said = mistakes(*AXES, *words)
+
+    for part in ("nope.diff", '"foo"', "./x must be absolute", "devices", "nocat", "nophase"):
+        assert part in said
+    assert len(said.splitlines()) == 7
+
+
+def test_what_is_wrong_does_not_count_as_missing() -> None:
+    said = mistakes(
+        *AXES, "build.v0_32.release=[1]", f"+hardware.x={INCOMPLETE}", "hardware.x.memory_gib=-1"
+    )
+
+    assert "needs exactly one of" not in said
+    assert "can't be emulated without product, compute_units, shared_memory_kib" in said
+
+
+@pytest.mark.parametrize("env", ['{"A=B": x}', '{"": x}', '{A: "x\\0y"}'])
+def test_an_environment_that_no_process_can_have_is_refused(tmp_path: Path, env: str) -> None:
+    (tmp_path / "model").mkdir()
+    file = tmp_path / "model" / "own.yaml"
+    file.write_text(f"# @package model.own\npath: shipped:llama\nenv: {env}\n")
+
+    assert "model.own.env" in mistakes(f"--config-dir={tmp_path}", *AXES, "model=[own]")
 
 
 @pytest.mark.parametrize("text", ["", "path: x/y\n", b"path: \xff\n", "path: [\n"])

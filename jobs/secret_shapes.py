@@ -8,6 +8,7 @@ it. A group holds what introduces a secret and stays.
 
 import re
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 _ISSUED = (
     ("hf_", "[A-Za-z0-9]{16,}"),
@@ -52,10 +53,14 @@ _BEARER = rf"(earer (?=[^\s]{{0,64}}\d)){_VALUE}{{8,}}"
 
 _OPTION = rf"(--[a-z-]{{0,40}}(?:token|key|secret|password)[ =][\"']?)(?!-){_VALUE}{{3,}}"
 
-_ALL = (
+_UNMISTAKABLE = (
     *(f"{start}(?<![A-Za-z0-9_]{start}){rest}" for start, rest in _ISSUED),
-    *(_KEY_BLOCK, _IN_URL, _OPTION, _ASSIGNED, _BEARER),
+    *(_KEY_BLOCK, _IN_URL),
 )
+_ALL = (*_UNMISTAKABLE, _OPTION, _ASSIGNED, _BEARER)
+
+IN_CODE = tuple(re.compile(shape) for shape in _UNMISTAKABLE)
+"""Code assigns to many a *token* what is no secret."""
 
 IN_TEXT = tuple(re.compile(shape) for shape in _ALL)
 IN_BYTES = tuple(re.compile(shape.encode()) for shape in _ALL)
@@ -63,7 +68,18 @@ IN_BYTES = tuple(re.compile(shape.encode()) for shape in _ALL)
 _USER_AND_PASSWORD = re.compile(r"://([^\s/?#\"'<>:@]{0,256}):?([^\s/?#\"'<>]{0,512})@")
 
 
-def passwords_of_urls(text: str) -> Iterator[str]:
-    """Of `scheme://user:password@host`, or the token of `scheme://token@host`."""
-    for user, password in _USER_AND_PASSWORD.findall(text):
-        yield password or user
+def credentials_of_urls(text: str) -> Iterator[str]:
+    """Of `scheme://user:password@host`, where the user may be a token: as written, and as meant."""
+    for found in _USER_AND_PASSWORD.findall(text):
+        for credential in filter(None, found):
+            yield credential
+            yield unquote(credential)
+
+
+_NAMED = re.compile(r"""([\w.-]+) ?[:=] ?("[^"]*"|'[^']*'|[^\s,{}\[\]]+)""")
+
+
+def named(text: str) -> Iterator[tuple[str, str]]:
+    """Every `name: value` and `name=value` in it, whatever language it is."""
+    for name, value in _NAMED.findall(text):
+        yield name, value.strip("\"'")

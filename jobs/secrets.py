@@ -5,18 +5,18 @@ A secret is the value of a variable or key whose name says so, a password in a U
 text of a shape that only credentials have.
 """
 
-import base64
 import builtins
 import functools
-import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
-from urllib.parse import quote, quote_plus
 
-from jobs import secret_shapes
+from jobs import secret_shapes, secret_spellings
+from jobs.contract.attempts import Timeout
+from jobs.contract.terms import Check, EngineMode, Isolation, Phase
 
 MASK = "***"
 
@@ -31,6 +31,8 @@ PLAIN_WORDS = frozenset(
         *("always", "anonymous", "cached", "default", "disable", "disabled", "enable", "enabled"),
         *("ignore", "ignored", "inherit", "keyring", "optional", "prefer", "preferred", "public"),
         *("password", "required", "secret", "system", "unknown", "unlimited"),
+        # Of URLs.
+        *("__token__", "gitlab-ci-token", "oauth2", "x-access-token", "x-oauth-basic"),
     }
 )
 
@@ -45,6 +47,12 @@ _SECRET_NAME = re.compile(
 _PLACES = re.compile(r"(?i).*[_.-](?:path|file|dir|folder|home|sock|name|url|type|mode)")
 """Names that end so say where a secret lies, or of which kind it is."""
 
+_WORDS = frozenset({*Check, *EngineMode, *Isolation, *Phase, *Timeout})
+"""What processes say to each other in."""
+
+_CODE = "patches"
+"""The key that patches have in all that we write."""
+
 LONGEST_HELD, OVERLAP = 65536, 4096
 _KEY_BEGINS, _KEY_ENDS = b"-----BEGIN ", b"-----END "
 
@@ -54,19 +62,31 @@ class Redactor:
     forms: tuple[str, ...]
     """The secrets as they may be written, the longest first."""
 
-    names: tuple[str, ...]
+    names: tuple[str, ...] = ()
     """Further names, or endings of names, that hold secrets."""
 
+    ours: frozenset[str] = _WORDS
+    """Words that everybody may read, whatever has the same value, or a part of it."""
+
     def __or__(self, other: "Redactor") -> "Redactor":
+        ours = self.ours | other.ours
         return Redactor(
-            forms=_longest_first({*self.forms, *other.forms}),
+            forms=_longest_first(_not_in(ours, {*self.forms, *other.forms})),
             names=tuple(dict.fromkeys([*self.names, *other.names])),
+            ours=ours,
         )
 
     def text(self, text: str) -> str:
+        return self._without(secret_shapes.IN_TEXT, text)
+
+    def code(self, text: str) -> str:
+        """Less the secrets that are known, and what nothing but a secret looks like."""
+        return self._without(secret_shapes.IN_CODE, text)
+
+    def _without(self, shapes: Iterable[re.Pattern[str]], text: str) -> str:
         for form in self.forms:
             text = text.replace(form, MASK)
-        for shape in secret_shapes.IN_TEXT:
+        for shape in shapes:
             text = shape.sub(_masked, text)
         return text
 
@@ -82,18 +102,25 @@ class Redactor:
         """
         The same structure of mappings and sequences, with every secret in it masked.
 
-        Members of enumerations stay what they are: they are words of ours.
+        Words of ours stay what they are, since readers of the structure go by them.
         """
         return self._shown(value, name, functools.cache(self.text))
 
     def _shown(self, value: Any, name: str, text: Callable[[str], str]) -> Any:
         match value:
             case Mapping():
-                return {key: self._shown(inner, str(key), text) for key, inner in value.items()}
+                return {
+                    key: self._shown(inner, str(key), self.code if key == _CODE else text)
+                    for key, inner in value.items()
+                }
             case list() | tuple():
                 return type(value)(self._shown(inner, name, text) for inner in value)
-            case _ if type(value) is str:
-                return MASK if value and is_secret(name, self.names) else text(value)
+            case bool() | StrEnum() | None | "":
+                return value
+            case str() | int() | float() if is_secret(name, self.names):
+                return MASK
+            case str():
+                return value if value in self.ours else text(value)
             case _:
                 return value
 
@@ -126,15 +153,17 @@ class Stream:
         return taken
 
 
-def redactor(holders: Mapping[str, Any], more: Iterable[str] = ()) -> Redactor:
+def redactor(
+    holders: Mapping[str, Any], more: Iterable[str] = (), ours: Iterable[str] = ()
+) -> Redactor:
     """
     Of the secrets that *holders* has: an environment, keyword arguments, or several of
     them, each under a name of its own.
     """
     names = tuple(more)
     secrets = {secret for secret in _secrets_in(holders, "", names) if _can_be_searched(secret)}
-    forms = {form for secret in secrets for form in _forms(secret)}
-    return Redactor(forms=_longest_first(forms), names=names)
+    forms = tuple({form for secret in secrets for form in secret_spellings.of(secret)})
+    return Redactor(forms=forms, names=names) | Redactor(forms=(), ours=_WORDS.union(ours))
 
 
 def of_this_process() -> Redactor:
@@ -177,9 +206,17 @@ def _secrets_in(value: Any, name: str, more: tuple[str, ...]) -> Iterator[str]:
                 yield value
                 # In a log every line of a key comes by itself.
                 yield from value.splitlines()
-            yield from secret_shapes.passwords_of_urls(value)
+            yield from secret_shapes.credentials_of_urls(value)
+        case int() | float() if is_secret(name, more):
+            yield str(value)
         case _:
             pass
+
+
+def _not_in(ours: Iterable[str], forms: Iterable[str]) -> list[str]:
+    """Whoever reads our words reads these in them anyhow."""
+    said = "\n".join(ours)
+    return [form for form in forms if form not in said]
 
 
 def _longest_first(forms: Iterable[str]) -> tuple[str, ...]:
@@ -191,25 +228,3 @@ def _can_be_searched(secret: str) -> bool:
         return False
     # A file that holds a secret is not one.
     return not (secret.startswith(("/", "~")) and os.path.exists(os.path.expanduser(secret)))  # noqa: PTH110, PTH111
-
-
-def _forms(secret: str) -> Iterator[str]:
-    """As it is written in shells, JSON, Python, URLs and headers."""
-    yield secret
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    yield repr(secret)[1:-1]
-    content = secret.encode(errors="surrogatepass")
-    yield quote(content)
-    yield quote(content, safe="")
-    yield quote_plus(content)
-    for offset in range(3):
-        encoded = _base64(content, offset)
-        yield encoded
-        yield encoded.translate(str.maketrans("+/", "-_"))
-
-
-def _base64(secret: bytes, offset: int) -> str:
-    """The letters that do not depend on what stands before or behind the secret."""
-    first, last = -(-offset * 8 // 6), (offset + len(secret)) * 8 // 6
-    return base64.b64encode(bytes(offset) + secret).decode()[first:last]

@@ -1,4 +1,4 @@
-"""What this process says to anybody: no secret that it knows by then, and no order to a terminal."""
+"""What this process says to anybody: no secret that it knows by then, no order to a terminal."""
 
 import os
 import re
@@ -59,9 +59,7 @@ def begin() -> None:
             setattr(sys, name, Discreet(stream))
 
 
-def hide(
-    holders: Mapping[str, Any], names: Iterable[str] = (), words: Iterable[str] = ()
-) -> None:
+def hide(holders: Mapping[str, Any], names: Iterable[str] = (), words: Iterable[str] = ()) -> None:
     """
     From now on, whatever *holders* has under names that speak of secrets, or are of *names*.
     *words* stay, whatever has the same value.

@@ -39,7 +39,7 @@ def _hidden(request: CellRequest) -> Redactor:
         "asked": request.env,
         "arguments": request.probe.engine_args,
     }
-    return redactor(holders, request.secrets)
+    return redactor(holders, request.secrets, [request.probe.cell_id])
 
 
 def _attempt(request: CellRequest, placement: Placement, files: CellFiles, outcome: Outcome) -> str:

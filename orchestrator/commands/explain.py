@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from orchestrator import reports
+from orchestrator import discretion, reports
 from orchestrator.asked.conf_files import nearest
 from orchestrator.errors import SHIPS, ConfigError
 from orchestrator.kept.run_directory import find
@@ -44,4 +44,5 @@ def _log_tail(run: Path, row: CellRow) -> list[str]:
     """Of a failed engine only: a healthy one's log says little that the report does not."""
     if row.outcome in {None, "runs"} or row.log is None or not (run / row.log).is_file():
         return []
-    return (run / row.log).read_text(errors="replace").splitlines()[-LOG_LINES:]
+    log = (run / row.log).read_text(errors="replace")
+    return str(discretion.plain(log)).splitlines()[-LOG_LINES:]

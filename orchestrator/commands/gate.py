@@ -14,7 +14,7 @@ def main(words: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("vllm-matrix gate", description=__doc__)
     parser.add_argument("run", help="a run directory, its name, or `latest`")
     chosen = parser.parse_args(words)
-    console = Console(highlight=False, soft_wrap=True, markup=False)
+    console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     decision = conclude(find(chosen.run)).decision
     console.print(decision.sentence())
     if decision.demonstration is not None:

@@ -6,5 +6,6 @@ LOG_WIDTH = 160
 
 
 def screen() -> Console:
-    console = Console()
-    return console if console.is_terminal else Console(width=LOG_WIDTH)
+    # In what engines say, `:tada:` is not meant to be a picture.
+    console = Console(emoji=False)
+    return console if console.is_terminal else Console(width=LOG_WIDTH, emoji=False)

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pydantic
 
@@ -13,6 +14,7 @@ from jobs.secrets import redactor
 from orchestrator.concluded.judge import not_run
 from orchestrator.concluded.record import Record
 from orchestrator.errors import ClusterError
+from orchestrator.taxonomy import taxonomy
 
 _adapter = pydantic.TypeAdapter(Record)
 
@@ -91,6 +93,26 @@ class RecordFile:
                     cell_id=_cell_named_in(line),
                     why=invalid.errors()[0]["msg"],
                 )
+
+
+def words(adapter: pydantic.TypeAdapter[Any] = _adapter) -> set[str]:
+    """Those of ours in what *adapter* writes: members of enumerations, literals, categories."""
+    return {*_named_in(adapter.json_schema()), *taxonomy().categories}
+
+
+def _named_in(schema: Any) -> Iterator[str]:
+    match schema:
+        case {"const": str(word)}:
+            yield word
+        case {"enum": [*members]}:
+            yield from members
+        case dict():
+            yield from _named_in([*schema.values()])
+        case list():
+            for part in schema:
+                yield from _named_in(part)
+        case _:
+            pass
 
 
 _CELL_ID = re.compile(rb'"cell_id": ?"([^"\\]+)"')

@@ -22,7 +22,7 @@ from orchestrator.asked.config import Gate, Proof
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.predictions import Observation
 from orchestrator.errors import ClusterError, ConfigError
-from orchestrator.kept.records import RecordFile
+from orchestrator.kept.records import RecordFile, words
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -53,7 +53,12 @@ class Asked:
         parts = [part for cell in self.cells for part in (cell.model, cell.backend, cell.build)]
         given = [dataclasses.asdict(part) for part in {id(part): part for part in parts}.values()]
         names = dict.fromkeys(name for cell in self.cells for name in cell.secrets)
-        return redactor({"here": os.environ, "given": given}, names)
+        return redactor({"here": os.environ, "given": given}, names, self.words())
+
+    def words(self) -> set[str]:
+        """What stands in every report: the names of cells, and words of ours."""
+        ids = [cell.id for cell in self.cells]
+        return {self.suite, *ids, *"/".join(ids).split("/"), *words(), *words(_adapter)}
 
 
 ORDER = "order"
@@ -98,8 +103,7 @@ class RunDirectory:
 
     def stand_last(self) -> None:
         """Be the newest of all runs in the folder."""
-        others = max(map(_order, self.path.parent.iterdir()))
-        self.write(ORDER, str(others + 1))
+        self.write(ORDER, str(1 + max(map(_order, self.path.parent.iterdir()))))
 
     def is_unfinished(self) -> bool:
         """Whether any cell still lacks a verdict."""
@@ -160,7 +164,7 @@ def _start(runs: Path, asked: Asked, today: date, *, resume: bool) -> tuple[RunD
 
 def find(name: str, runs: Path = Path("runs")) -> RunDirectory:
     """A run by its path, by its name in *runs*, or `latest`."""
-    path = _latest(runs) if name == "latest" else Path(name)
+    path = next(iter(newest_first(runs)), None) if name == "latest" else Path(name)
     candidates = [] if path is None else [path, runs / path]
     for candidate in candidates:
         if (candidate / "run.json").is_file():
@@ -240,7 +244,3 @@ def _order(run: Path) -> int:
         return int((run / ORDER).read_text())
     except (OSError, ValueError):
         return 0
-
-
-def _latest(runs: Path) -> Path | None:
-    return next(iter(newest_first(runs)), None)

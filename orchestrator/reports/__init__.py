@@ -2,6 +2,7 @@
 
 from pathlib import PurePath
 
+from orchestrator import discretion
 from orchestrator.kept.run_directory import RunDirectory
 from orchestrator.reports import document, junit, markdown
 from orchestrator.reports.document import Document, to_json
@@ -9,9 +10,9 @@ from orchestrator.run import Result, conclude
 
 
 def document_of(run: RunDirectory, result: Result) -> Document:
-    return document.build(
-        str(PurePath(run.path)), run.asked().suite, result.matrix, result.decision
-    )
+    asked = run.asked()
+    discretion.hide({}, words=asked.words())
+    return document.build(str(PurePath(run.path)), asked.suite, result.matrix, result.decision)
 
 
 def write_all(run: RunDirectory) -> Result:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from jobs.contract.emulation import Emulated
 from jobs.contract.seen import AttentionGroup, MoeGroup, Rejection, Selection
 from jobs.contract.terms import EngineMode
+from jobs.secrets import MASK
 from orchestrator.reports import wording
 from orchestrator.reports.document import Document
 from orchestrator.reports.rows import CellRow, RequestRow
@@ -57,7 +58,9 @@ def _lines(
     yield "\nrun it alone"
     # One cell alone proves nothing.
     words = [*command, "suite.proof=null"] if report.proof is not None else command
-    yield f"  {reproduce(row.id, words)}"
+    yield f"  {(alone := reproduce(row.id, words))}"
+    if MASK in alone:
+        yield f"  (for each {MASK}, fill in the secret that you had there)"
 
 
 def _block(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -148,7 +151,8 @@ def _build(row: CellRow) -> Iterator[str]:
     yield f"{row.build.name}: {row.build.origin}, {row.build.digest or 'never made ready'}"
     if row.build.checkout:
         yield f"checkout {row.build.checkout}"
-    yield from (f"patch {name} {digest[:12]}" for name, digest in row.build.patches.items())
+    for name, digest in row.build.patches.items():
+        yield f"patch {name} {digest[:12] if digest else 'never applied'}"
     yield from (f"found {file} {digest[:12]}" for file, digest in row.build.sources.items())
 
 

@@ -3,6 +3,7 @@
 Skipped is what does not block: a waived failure, and one of a build that is there to fail.
 """
 
+import re
 from collections.abc import Iterable
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -13,6 +14,8 @@ from orchestrator.concluded.proof import Standing
 from orchestrator.reports import wording
 from orchestrator.reports.document import Document, ProofRow
 from orchestrator.reports.rows import CellRow
+
+_NOT_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_junit(report: Document) -> str:
@@ -60,7 +63,7 @@ def _disagreements(disagreements: Iterable[Disagreement]) -> TestSuite:
 
 
 def _proof(proof: ProofRow) -> TestSuite:
-    case = TestCase(proof.claim, "proof")
+    case = TestCase(_printable(proof.claim), "proof")
     why = _printable("\n".join([proof.sentence, *proof.reasons]))
     match proof.standing:
         case Standing.NOT_PROVEN:
@@ -75,5 +78,5 @@ def _proof(proof: ProofRow) -> TestSuite:
 
 
 def _printable(text: str) -> str:
-    """XML has no way to write most control characters."""
-    return "".join(sign for sign in text if sign >= " " or sign in "\t\n")
+    """XML has no way to write most control characters, surrogates, and two more."""
+    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

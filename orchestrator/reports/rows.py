@@ -40,8 +40,8 @@ class BuildRow:
     """None where the build was never made ready."""
 
     vllm_version: str | None
-    patches: dict[str, str] = field(default_factory=dict)
-    """Patch name to the SHA-256 of its text."""
+    patches: dict[str, str | None] = field(default_factory=dict)
+    """Patch name to the SHA-256 of its text as the node had it; None: it was never applied."""
 
     sources: dict[str, str] = field(default_factory=dict)
     """Patched files to the SHA-256 that the probe found where vLLM was imported from."""
@@ -206,24 +206,24 @@ def _inside(attempt: Attempt) -> str:
 
 
 def _requests(record: Record | None) -> dict[str, RequestRow]:
-    if record is None:
-        return {}
+    requests = record.judgement.requests if record else {}
     return {
         name: RequestRow(asked=request.asked, got=request.got, verdict=request.verdict)
-        for name, request in record.judgement.requests.items()
+        for name, request in requests.items()
     }
 
 
 def _build(cell: Cell, record: Record | None) -> BuildRow:
     build = record.build if record else None
     report = record.attempt.report if record and record.attempt else None
+    applied = build.patches if build else {}  # our copy may lack secrets that the text holds
     return BuildRow(
         name=cell.build.name,
         origin=_origin(cell.build),
         checkout=cell.build.checkout,
         digest=build.digest if build else None,
         vllm_version=build.vllm_version if build else None,
-        patches={patch.name: patch.sha256 for patch in cell.build.patches},
+        patches={patch.name: applied.get(patch.name) for patch in cell.build.patches},
         sources=report.sources if report else {},
     )
 

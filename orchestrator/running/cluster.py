@@ -11,6 +11,7 @@ from jobs.contract.asked import CellRequest
 from jobs.contract.attempts import Attempt
 from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.node.vendors import inventory
+from orchestrator import discretion
 from orchestrator.asked.config import Vendor
 
 
@@ -109,8 +110,10 @@ _build_adapter = pydantic.TypeAdapter(ProvisionedBuild)
 
 
 def read_attempt(text: str) -> Attempt:
-    """Check what a node sent. Raises pydantic.ValidationError."""
-    return _attempt_adapter.validate_json(text)
+    """Check what a node sent, and make plain what an engine said. Raises ValidationError."""
+    said = _attempt_adapter.validate_json(text)
+    plain = discretion.plain(_attempt_adapter.dump_python(said, mode="json"))
+    return _attempt_adapter.validate_python(plain)
 
 
 def read_build(text: str) -> ProvisionedBuild:

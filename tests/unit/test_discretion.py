@@ -66,3 +66,45 @@ def test_a_process_of_a_cell_knows_the_further_names(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setitem(os.environ, NAMES_VARIABLE, "_LICENCE,OTHER")
     assert of_this_process().text("planted-value") == "***"
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "model.llama.env={S3_SECRET:planted-word",
+        "model.llama.env={S3_SECRET: 'planted-word'",
+        "engine_args={a: [{hf_token: planted-word}]}}",
+        "hf_token=planted-word",
+        'x={"api_key"= "planted-word"',
+        "env={MY_LICENCE:planted-word",
+    ],
+)
+def test_what_is_typed_is_hidden_however_wrong_it_is(
+    monkeypatch: pytest.MonkeyPatch, word: str
+) -> None:
+    content = printed(monkeypatch)
+    discretion.hide_typed(["secrets=[_LICENCE]", word])
+
+    sys.stdout.write(f"{word}: no viable alternative at input\n")
+
+    assert b"planted" not in content.getvalue()
+
+
+def test_words_of_ours_are_said_although_a_secret_has_the_same_value(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    content = printed(monkeypatch)
+    discretion.hide({"DB_PASSWORD": "passed", "MY_KEY": "planted-later"})
+    discretion.hide({}, words=["passed"])
+
+    sys.stdout.write("passed with planted-later\n")
+
+    assert content.getvalue() == b"passed with ***\n"
+
+
+def test_somebody_elses_text_gives_a_terminal_no_orders() -> None:
+    said = "\x1b[2J\x1b[1;1H\x1b[32mgate ships\x1b[0m\x07\r\nat 1%\rat 2%\x9b1m\u202e\tä"
+    title = "\x1b]0;a title\x07left"
+
+    assert discretion.plain(said) == "gate ships\ufffd\nat 1%\nat 2%\ufffd1m\ufffd\tä"
+    assert discretion.plain({"a": [title, 1, None]}) == {"a": ["left", 1, None]}

@@ -1,14 +1,20 @@
 """records.jsonl: whole lines or none."""
 
 import resource
+from dataclasses import replace
 from pathlib import Path
+from typing import get_args
 
 import pytest
 
+from jobs.secrets import SHORTEST, redactor
+from orchestrator.asked.config import FieldName, Gate, RequestVerdict
 from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.requests import Request
 from orchestrator.errors import ClusterError
-from orchestrator.kept.records import RecordFile
-from tests.builders import a_build, a_record, a_report, an_attempt
+from orchestrator.kept.records import RecordFile, words
+from orchestrator.kept.run_directory import Asked
+from tests.builders import a_build, a_cell, a_record, a_report, an_attempt
 
 
 def test_what_was_appended_is_read_again(tmp_path: Path) -> None:
@@ -22,6 +28,29 @@ def test_what_was_appended_is_read_again(tmp_path: Path) -> None:
         file.append(record)
 
     assert [*file] == records
+
+
+OURS = sorted(word for word in words() if len(word) >= SHORTEST)
+
+
+@pytest.mark.parametrize("value", [*OURS, "llama/auto", "gemma3-1b"])
+def test_a_secret_that_has_a_word_of_ours_spoils_no_record(tmp_path: Path, value: str) -> None:
+    cell = a_cell("cpu/gemma3-1b/llama/auto")
+    file = RecordFile(tmp_path / "records.jsonl")
+    file.redactor = redactor(
+        {"MY_KEY": value}, ours=Asked(suite="demo", command=(), gate=Gate(), cells=(cell,)).words()
+    )
+    requests = {
+        name: Request(asked="a", got="b", verdict=RequestVerdict.DROPPED, kept=False)
+        for name in get_args(FieldName)
+    }
+    record = a_record(cell.id, attempt=an_attempt(a_report()), category="patch_raised")
+    judgement = replace(record.judgement, outcome="refused", requests=requests)
+    record = replace(record, judgement=judgement)
+
+    file.append(record)
+
+    assert [*file] == [record]
 
 
 def test_no_file_holds_no_records(tmp_path: Path) -> None:

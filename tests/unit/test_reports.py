@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -10,13 +11,14 @@ import jsonschema
 from inline_snapshot import snapshot
 from rich.console import Console
 
+from jobs.contract.builds import Patch
 from jobs.contract.seen import PhaseTime, Rejection
 from jobs.contract.terms import Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked, Expectation, Gate, Waiver
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import decide
-from orchestrator.concluded.judge import judge
+from orchestrator.concluded.judge import judge, not_run
 from orchestrator.concluded.record import Record
 from orchestrator.reports import document, explain, junit, markdown, terminal
 from tests.builders import (
@@ -142,7 +144,7 @@ def test_junit_tells_failed_from_not_run_and_from_waived() -> None:
 
 def test_junit_survives_control_characters_in_a_message() -> None:
     cell = a_cell("cpu/llama/bad/v0_32")
-    records = [recorded(cell, a_failed_report("broken \x1b[31m \x00 text"))]
+    records = [recorded(cell, a_failed_report("broken \x1b[31m \x00 \ufffe\uffff\udcff text"))]
     result = matrix.build([cell], records)
     decision = decide(result, Gate(), today=date(2026, 12, 2))
 
@@ -176,6 +178,29 @@ def test_explain_ends_with_a_command_for_the_cell_alone() -> None:
     assert explain.to_text(report, report.cells[0], command).splitlines()[-1] == snapshot(
         "  vllm-matrix run suite=demo isolation=cold 'suite.select=[\"cpu/eagle3/draft_triton/v0_32\"]' 'suite.exclude=[]' resume=false"
     )
+
+
+def test_a_command_that_lacks_its_secrets_says_so() -> None:
+    report = a_document()
+
+    said = explain.to_text(report, report.cells[0], ["model.llama.env={HF_TOKEN: ***}"])
+
+    assert said.endswith("\n  (for each ***, fill in the secret that you had there)\n")
+
+
+def test_the_hash_of_a_patch_is_of_the_text_that_was_applied() -> None:
+    patch = Patch(name="a.diff", text="as the run kept it, without its secrets")
+    cell = replace(LOST, build=replace(LOST.build, patches=(patch,)))
+    build = a_build(patches={"a.diff": "of the text"})
+    record = Record(cell_id=cell.id, build=build, judgement=not_run("it was stopped"))
+
+    def hashes(*records: Record) -> dict[str, str | None]:
+        result = matrix.build([cell], records)
+        decision = decide(result, Gate(), today=date(2026, 12, 2))
+        return document.build("r", "s", result, decision).cells[0].build.patches
+
+    assert hashes(record) == {"a.diff": "of the text"}
+    assert hashes() == {"a.diff": None}
 
 
 def test_explain_tells_everything_about_a_cell() -> None:

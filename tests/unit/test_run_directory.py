@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
+from jobs.contract.builds import Patch
 from orchestrator.asked.cells import Cell
-from orchestrator.asked.config import Gate, Waiver
+from orchestrator.asked.config import Expectation, Gate, Waiver
 from orchestrator.concluded.judge import Verdict
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.kept import run_directory
 from orchestrator.kept.run_directory import Asked, claimed, find
-from tests.builders import a_cell, a_record
+from tests.builders import H100, a_cell, a_record
 
 DAY = date(2026, 12, 2)
 
@@ -169,3 +170,29 @@ def test_a_damaged_run_is_said_in_a_sentence(tmp_path: Path, text: str) -> None:
         run.asked()
     with claimed(tmp_path, asked(), today=DAY) as (_, resumed):
         assert not resumed
+
+
+@pytest.mark.parametrize(
+    "value", ["nvidia", "generate", "config", "refused", "llama/auto", "v0_32"]
+)
+def test_a_secret_that_has_a_word_of_ours_spoils_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    monkeypatch.setitem(os.environ, "NGC_KEY", value)
+    cell = a_cell(hardware=H100, expect=Expectation(outcome=("refused",)))
+
+    with claimed(tmp_path, asked(cell), today=DAY) as (run, _):
+        assert run.asked() == asked(cell)
+
+
+def test_a_patch_is_kept_as_it_is_but_for_the_secrets_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(os.environ, "NGC_KEY", "planted-value")
+    text = "+    stride_q_token=q.stride(0), a=planted-value\n"
+    build = replace(a_cell().build, patches=(Patch(name="a.diff", text=text),))
+
+    with claimed(tmp_path, asked(replace(a_cell(), build=build)), today=DAY) as (run, _):
+        [patch] = run.asked().cells[0].build.patches
+
+    assert patch.text == text.replace("planted-value", "***")

@@ -1,16 +1,20 @@
 """Nobody reads a secret: not its value, nor another spelling of it, nor what only looks like one."""
 
 import base64
+import html
 import json
+import re
 import time
 from pathlib import Path
-from urllib.parse import quote_plus
+from urllib.parse import quote, quote_plus
 
 import pytest
 
-from jobs.contract.terms import Phase
+from jobs.contract.attempts import Timeout
+from jobs.contract.terms import Check, EngineMode, Phase
 from jobs.secrets import LONGEST_HELD, MASK, Redactor, Stream, is_secret, redactor
 
+UNQUOTED_BY_REQUESTS = "!#$%&'()*+,/:;=?@[]~"
 VALUE = "pl4nted/Value+with='\"\\and ä"
 NOTHING = redactor({})
 
@@ -63,8 +67,15 @@ def test_further_names_may_be_endings() -> None:
         VALUE,
         json.dumps({"said": VALUE}),
         json.dumps({"said": VALUE}, ensure_ascii=False),
+        json.dumps(json.dumps({"said": VALUE})),
         repr([VALUE]),
+        repr(VALUE.encode()),
+        ascii(VALUE),
+        html.escape(VALUE),
+        html.escape(json.dumps({"said": VALUE})),
         f"https://host/?q={quote_plus(VALUE)}",
+        re.sub("%..", lambda escape: escape[0].lower(), quote(VALUE)),
+        f"https://host/?q={quote(VALUE, safe=UNQUOTED_BY_REQUESTS)}",
         *(base64.b64encode(b"u" * before + VALUE.encode()).decode() for before in range(4)),
         base64.urlsafe_b64encode(f"user:{VALUE}:more".encode()).decode(),
     ],
@@ -105,6 +116,51 @@ def test_secrets_are_found_below_several_holders_and_in_urls() -> None:
     said = "from-the-node from-the-model in-a-url in-a-list"
 
     assert found.text(said) == "*** *** *** ***"
+
+
+def test_user_and_password_of_a_url_are_known_as_written_and_as_meant() -> None:
+    found = redactor({"PROXY": "http://pl4nted-user:pl%40nted%21@proxy:80"})
+
+    assert (
+        found.text("401 for pl4nted-user with pl%40nted%21, pl@nted!")
+        == "401 for *** with ***, ***"
+    )
+
+
+def test_numbers_may_be_secrets() -> None:
+    given = {"password": 4711471147, "seed": 4711, "pin_token": True, "api_key": None}
+    found = redactor(given)
+
+    assert found.value(given) == given | {"password": MASK}
+    assert found.text("with 4711471147, not 4711") == "with ***, not 4711"
+
+
+@pytest.mark.parametrize("word", sorted({*map(str, (*Phase, *Check, *EngineMode, *Timeout))}))
+def test_words_of_ours_are_read_whatever_has_the_same_value(word: str) -> None:
+    found = planted(word) | planted("planted")
+
+    assert found.text(f"{word} planted") == f"{word} ***"
+    assert found.value({"phase": word, "MY_TOKEN": word}) == {"phase": word, "MY_TOKEN": MASK}
+
+
+def test_names_of_ours_are_read_whatever_looks_like_them() -> None:
+    name = "cpu/sk-a-model-with-a-long-name/auto/v0_32"
+    found = redactor({"A_KEY": "long-name", "B_KEY": "planted"}, ours=[name])
+
+    assert found.value([name, "long-name planted"]) == [name, "long-name ***"]
+    assert (planted("long-name") | found).text("long-name") == "long-name"
+
+
+def test_of_code_only_what_is_known_or_unmistakable_is_hidden() -> None:
+    text = "+    stride_q_token=q.stride(0), token=planted-value,\n+    # hf_abcdefghijklmnopqrst\n"
+    shown = planted("planted-value").value({"patches": [{"name": "a.diff", "text": text}]})
+
+    assert shown["patches"] == [
+        {
+            "name": "a.diff",
+            "text": "+    stride_q_token=q.stride(0), token=***,\n+    # ***\n",
+        }
+    ]
 
 
 def test_each_line_of_a_key_is_a_secret() -> None:

@@ -112,10 +112,14 @@ def tail(path: Path, chars: int = LOG_TAIL_CHARS) -> str:
     try:
         with _opened(path) as log:
             size = log.seek(0, os.SEEK_END)
-            log.seek(max(0, size - chars * BYTES_PER_CHAR))
-            return log.read().decode(errors="replace")[-chars:]
+            begin = log.seek(max(0, size - chars * BYTES_PER_CHAR))
+            text = log.read().decode(errors="replace")
     except (FileNotFoundError, ValueError) as error:
         return f"the log can't be read: {error}"
+    end = text[-chars:]
+    is_whole = begin == 0 and end == text
+    # Half a line may begin with half a secret.
+    return end if is_whole else end.partition("\n")[2] or end
 
 
 def _redact(file: Path, redactor: Redactor) -> str | None:

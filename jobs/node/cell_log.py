@@ -19,6 +19,9 @@ HEAD = 4 * 2**20
 TAIL = 4 * 2**20
 """Bytes that stay. What stands between them goes whenever it is as much as the tail."""
 
+LONGEST_REMARK = 300
+"""Bytes. What is cut before it is masked could end in half a secret."""
+
 PIPE = 2**20
 """Bytes that an engine can write before it has to wait for the node."""
 
@@ -77,8 +80,9 @@ class CellLog:
         self._write(self._stream.rest())
 
     def say(self, line: str) -> None:
-        """Log a remark of the node's."""
-        self._write(self._redactor.bytes(f"[node] {line}\n".encode()))
+        """Log a remark of the node's, of which not more stays than one can read."""
+        shown = self._redactor.bytes(line.encode())[:LONGEST_REMARK]
+        self._write(b"[node] %b\n" % shown)
 
     def _write(self, shown: bytes) -> None:
         try:

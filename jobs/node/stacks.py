@@ -10,7 +10,6 @@ from jobs import processes
 from jobs.node.cell_log import CellLog
 
 MOST_FRAMES = 20
-LONGEST_COMMAND = 200
 
 ANSWER_S = 1.0
 PAUSE_S = 0.1
@@ -92,7 +91,7 @@ def _description(pid: int) -> str:
     except OSError:
         return f"process {pid} has just ended"
     fields = dict(line.split(":", 1) for line in status.splitlines())
-    shown = command.replace("\0", " ").strip()[:LONGEST_COMMAND]
+    shown = command.replace("\0", " ").strip()
     state = f"{fields['State'].strip()}{_place_in_the_kernel(pid)}"
     return f"process {pid} ({fields['Name'].strip()}) is {state}: {shown}"
 

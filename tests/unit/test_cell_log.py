@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from jobs.node import cell_log
-from jobs.node.cell_log import CellLog
+from jobs.node.cell_files import tail
+from jobs.node.cell_log import LONGEST_REMARK, CellLog
 from jobs.node.errors import NodeError
 from jobs.secrets import redactor
 from tests.unit.standin import a_request, run
@@ -65,6 +66,16 @@ def test_who_writes_much_is_not_held_up_for_long(tmp_path: Path) -> None:
         log.finish()
 
     assert (tmp_path / "probe.log").stat().st_size == len(piece) * 100_000
+
+
+def test_no_half_of_a_secret_stays_where_a_text_is_cut(tmp_path: Path) -> None:
+    path = tmp_path / "probe.log"
+    with CellLog(path, HIDING) as log:
+        log.say("." * (LONGEST_REMARK - 4) + SECRET)
+    assert SECRET[:4] not in path.read_text()
+
+    path.write_text(f"{SECRET}\nbehind\n")
+    assert tail(path, chars=len("half\nbehind\n")) == "behind\n"
 
 
 def test_a_disk_that_is_full_is_the_nodes_fault() -> None:

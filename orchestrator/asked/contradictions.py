@@ -64,7 +64,9 @@ def _sound(kind: type[Entry], entries: Any) -> Iterator[tuple[str, Entry]]:
 
 def _leave_out(entry: Any, path: Sequence[int | str]) -> None:
     """The innermost key on the path, which is wrong or lacks something."""
-    *way, last = path or [None]
+    if not path:
+        return
+    *way, last = path
     place = entry
     with contextlib.suppress(KeyError, IndexError, TypeError):
         for part in way:
@@ -72,8 +74,7 @@ def _leave_out(entry: Any, path: Sequence[int | str]) -> None:
         if isinstance(place, dict) and last in place:
             del place[last]
             return
-    if way:
-        _leave_out(entry, way)
+    _leave_out(entry, way)
 
 
 def _of_build(build: Build, said: Mapping[str, Any], place: str, files: ConfFiles) -> Iterator[str]:

@@ -76,10 +76,14 @@ def credentials_of_urls(text: str) -> Iterator[str]:
             yield unquote(credential)
 
 
-_NAMED = re.compile(r"""([\w.-]+) ?[:=] ?("[^"]*"|'[^']*'|[^\s,{}\[\]]+)""")
+_NAMED = re.compile(r"""([\w.-]{1,128}) ?[:=] ?("[^"]*|'[^']*|[^,{}\[\]]+)""")
 
 
 def named(text: str) -> Iterator[tuple[str, str]]:
-    """Every `name: value` and `name=value` in it, whatever language it is."""
-    for name, value in _NAMED.findall(text):
-        yield name, value.strip("\"'")
+    """
+    Every `name: value` and `name=value` in it, whatever language it is, or is meant to be;
+    also each word of the value.
+    """
+    for name, quoted in _NAMED.findall(text):
+        value = quoted.strip("\"' ")
+        yield from ((name, part) for part in (value, *value.split()))

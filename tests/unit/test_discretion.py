@@ -75,6 +75,8 @@ def test_a_process_of_a_cell_knows_the_further_names(monkeypatch: pytest.MonkeyP
         "model.llama.env={S3_SECRET: 'planted-word'",
         "engine_args={a: [{hf_token: planted-word}]}}",
         "hf_token=planted-word",
+        "env={A: b, S3_SECRET: planted planted-word}",
+        "env={S3_SECRET: 'planted, planted-word",
         'x={"api_key"= "planted-word"',
         "env={MY_LICENCE:planted-word",
     ],

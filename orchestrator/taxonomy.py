@@ -56,12 +56,17 @@ class Rule:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     category: str
-    type: re.Pattern[str] = re.compile("")
+    type: re.Pattern[str] = re.compile(r"^(?!.*\b(Attribute|Index|Key|Name)Error$)")
+    """Unless said otherwise, any but those whose message is no sentence, but a name of the code."""
+
     message: re.Pattern[str] = re.compile("")
     where: re.Pattern[str] = re.compile("")
     phase: Phase | None = None
     emulated: bool = False
     """Only where the engine is emulated: for what a real one can't stumble over."""
+
+    vague: bool = False
+    """It says little: any other exception of a chain that a rule knows says more."""
 
     def fits(self, seen: ExceptionSeen, phase: Phase, mode: EngineMode) -> bool:
         return (

@@ -94,6 +94,12 @@ class ExceptionSeen:
     where: str | None = None
     """Its innermost frame inside vLLM: `vllm/platforms/cpu.py:150 get_attn_backend_cls`."""
 
+    handled: bool = False
+    """
+    Nobody says that it caused the one before it: that was raised while this one was being
+    handled, or both are in one group.
+    """
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Failure:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from jobs import memory, secrets
+from jobs import memory
 from jobs.contract.asked import ProbeRequest, request_from_json
 from jobs.contract.emulation import PARALLEL_SIZES
 from jobs.contract.seen import Failure, ProbeReport
@@ -28,6 +28,7 @@ from jobs.probe import (
     rejections,
     shipped,
     warming,
+    wording,
 )
 from jobs.probe.emulation import limits, loader
 from jobs.probe.emulation import start as emulation
@@ -58,6 +59,7 @@ def run(request_file: Path, report_file: Path) -> None:
     folder = report_file.parent
     phases.enter(folder, Phase.PREPARE)
     request = request_from_json(request_file.read_text())
+    wording.mask_arguments_of(request_file)
     report = ProbeReport(
         cell_id=request.cell_id,
         attempt=request.attempt,
@@ -197,5 +199,5 @@ def _write(report: ProbeReport, folder: Path, report_file: Path) -> None:
         emulated=emulation.seen(),
     )
     # The node would do it too, if it lives.
-    shown = secrets.of_this_process().value(dataclasses.asdict(stamped))
-    files.replace(report_file, json.dumps(shown, indent=1))
+    shown = wording.mask().value(dataclasses.asdict(stamped))
+    files.replace(report_file, json.dumps(shown, indent=1, ensure_ascii=False))

@@ -3,27 +3,36 @@ What the other processes of an engine died of.
 
 With several processes the probe sees a wrapper; the cause is only in the log of
 the process that had it. vLLM configures its logging in each of them from a file
-that we write, and a logging class of ours puts every logged exception where the
-probe finds it.
+that we write, and a logging class of ours puts the exception that ends a process
+where the probe finds it.
 """
 
+import contextlib
 import copy
 import dataclasses
 import faulthandler
 import json
 import logging
 import os
+import re
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from jobs import secrets
 from jobs.contract.seen import ExceptionSeen
 from jobs.probe import environment, exceptions, files
 
 ERRORS = "errors.jsonl"
 CONFIG = "logging.json"
 CONFIG_VARIABLE = "VLLM_LOGGING_CONFIG_PATH"
+
+ENDS = re.compile(r"^(Ray)?WorkerProc (failed|hit an exception)|^EngineCore (failed|encountered)")
+"""
+How vLLM logs what it does not survive, 0.26 to 0.32. Whatever else is logged with an
+exception, as of a cache that can't be read, explains nothing.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -37,17 +46,17 @@ class LoggedError:
 
 
 class ErrorLog(logging.Handler):
-    """Leaves each logged exception as one line of JSON; made by vLLM's logging set-up."""
+    """Leaves an exception that ends its process as a line of JSON; vLLM's logging makes it."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         arm_stack_dumps()
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.exc_info and record.exc_info[1] is not None:
-            error = _logged(record, record.exc_info[1])
-            shown = secrets.of_this_process().value(dataclasses.asdict(error))
-            files.append_line(environment.folder() / ERRORS, json.dumps(shown))
+        error = record.exc_info[1] if record.exc_info else None
+        if error is not None and ENDS.search(record.getMessage()):
+            line = json.dumps(dataclasses.asdict(_logged(record, error)))
+            files.append_line(environment.folder() / ERRORS, line)
 
 
 def arm_stack_dumps() -> None:
@@ -70,17 +79,25 @@ def configure_children(folder: Path) -> None:
 
 def first_elsewhere(folder: Path) -> LoggedError | None:
     """The first error of another process: what came after it is its echo."""
-    path = folder / ERRORS
-    lines = path.read_text().splitlines() if path.exists() else []
-    for raw in map(json.loads, lines):
-        if raw["pid"] != os.getpid():
-            return LoggedError(
-                pid=raw["pid"],
-                process=raw["process"],
-                functions=tuple(raw["functions"]),
-                chain=tuple(ExceptionSeen(**seen) for seen in raw["chain"]),
-            )
-    return None
+    elsewhere = (error for error in _all_logged(folder / ERRORS) if error.pid != os.getpid())
+    return next(elsewhere, None)
+
+
+def _all_logged(path: Path) -> Iterator[LoggedError]:
+    """But for lines that are torn: a process may end while it writes."""
+    lines = path.read_text(errors="replace").splitlines() if path.exists() else []
+    for line in lines:
+        with contextlib.suppress(ValueError, LookupError, TypeError):
+            yield _read(json.loads(line))
+
+
+def _read(raw: dict[str, Any]) -> LoggedError:
+    return LoggedError(
+        pid=raw["pid"],
+        process=raw["process"],
+        functions=tuple(raw["functions"]),
+        chain=tuple(ExceptionSeen(**seen) for seen in raw["chain"]),
+    )
 
 
 def _logged(record: logging.LogRecord, error: BaseException) -> LoggedError:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 
 def replace(path: Path, text: str) -> None:
-    """Readers see the old text or the new one, never a part."""
+    """Readers see the old text or the new one, never a part, and no half of a character."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text)
+    temporary.write_text(text, encoding="utf-8", errors="replace")
     temporary.replace(path)
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from jobs.probe import wording
+
 
 @dataclass(frozen=True, slots=True)
 class Notes:
@@ -15,5 +17,6 @@ class Notes:
         try:
             return read()
         except Exception as error:  # noqa: BLE001
-            self.lines.append(f"{what} could not be read: {type(error).__name__}: {error}")
+            why = f"{type(error).__name__}: {wording.of(error)}"
+            self.lines.append(wording.plain(f"{what} could not be read: {why}"))
             return otherwise

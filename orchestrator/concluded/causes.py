@@ -1,6 +1,5 @@
 """What an attempt failed of, for people: in one line, and by the few lines that show it. Pure."""
 
-import signal
 from collections.abc import Iterator
 
 from jobs.contract.asked import Deadlines
@@ -8,7 +7,7 @@ from jobs.contract.attempts import Attempt, Timeout
 from jobs.contract.seen import ExceptionSeen
 from jobs.contract.terms import Phase
 from orchestrator.asked.cells import Cell
-from orchestrator.concluded.classify import last_words, root, says_something
+from orchestrator.concluded.classify import decisive, signal_name
 from orchestrator.concluded.suspects import patches_about
 
 LINE_CHARS = 200
@@ -19,7 +18,7 @@ _OF_BUILD = ("build_broken", "patch_raised")
 
 
 def one_line(cell: Cell, attempt: Attempt, category: str) -> str:
-    """From the innermost exception, or from how the probe ended."""
+    """From the exception that decided on the category, or from how the probe ended."""
     if attempt.exit.timed_out:
         return _out_of_time(attempt, attempt.exit.timed_out, cell.deadlines)
     line = " ".join(_cause(attempt).split())[:LINE_CHARS]
@@ -31,7 +30,7 @@ def excerpt(attempt: Attempt) -> tuple[str, ...]:
     """Where it waited, where it was raised, or the lines of the log that say most."""
     if attempt.waiting:
         lines = iter(attempt.waiting)
-    elif seen := _captured(attempt):
+    elif (seen := decisive(attempt)) and seen.where is not None:
         lines = _raised(seen)
     else:
         lines = iter(_of_log(attempt.log_tail))
@@ -55,7 +54,7 @@ def _deadline_of(phase: Phase, deadlines: Deadlines) -> str:
 
 
 def _cause(attempt: Attempt) -> str:
-    if seen := _captured(attempt):
+    if seen := decisive(attempt):
         return _said(seen)
     end = attempt.exit
     if end.host_lost:
@@ -63,27 +62,11 @@ def _cause(attempt: Attempt) -> str:
     if end.out_of_memory:
         return "the kernel killed it for want of memory"
     if end.signal is not None:
-        return f"ended by {signal.Signals(end.signal).name}"
-    return _from_log(attempt)
-
-
-def _from_log(attempt: Attempt) -> str:
-    """An engine that ended without an error may have logged some that it survived."""
-    failure = attempt.report.failure if attempt.report else None
-    if (failure or attempt.exit.code) and (words := last_words(attempt.log_tail)):
-        return _said(words[-1])
-    if failure is not None:
-        return _said(root(failure))
+        return f"ended by {signal_name(end.signal)}"
+    if attempt.report is not None and attempt.report.failure is not None:
+        return _said(attempt.report.failure.root)
     last_line = attempt.log_tail.rsplit("\n", 1)[-1]
-    return ": ".join(filter(None, [f"exit code {attempt.exit.code}", last_line]))
-
-
-def _captured(attempt: Attempt) -> ExceptionSeen | None:
-    """Unless it only says that another process failed."""
-    failure = attempt.report.failure if attempt.report else None
-    if failure is None or not says_something(root(failure)):
-        return None
-    return root(failure)
+    return ": ".join(filter(None, [f"exit code {end.code}", last_line]))
 
 
 def _said(seen: ExceptionSeen) -> str:

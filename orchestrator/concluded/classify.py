@@ -1,9 +1,9 @@
 """
 Which kind of failure an attempt shows. The kinds are data: rules/failures.yaml.
 
-The order of evidence: a deadline that passed; the innermost exception, captured where it was
-raised; how the process ended, and whether the kernel says that memory ran out; the phase. The
-log is read only where an engine died without any of these.
+The order of evidence: a deadline that passed; the exceptions, captured where they were raised,
+the innermost first; how the process ended, and whether the kernel says that memory ran out; the
+phase. The log is read only where an engine died without any of these.
 """
 
 import re
@@ -16,6 +16,9 @@ from orchestrator.taxonomy import EMULATION_LIMIT, taxonomy
 
 PROBE_BROKE = 70
 """Exit code of a probe that raised outside of the engine."""
+
+ENDED_BY_EXCEPTION = {1, PROBE_BROKE}
+"""Exit codes of an interpreter that died of one. With any other, those in its log were survived."""
 
 END_LINES = 6
 
@@ -35,40 +38,32 @@ def classify(
     """The category of the attempt's failure, or None if the probe did all it was asked."""
     if attempt.exit.timed_out:
         return _by_waiting(attempt.waiting)
-    if attempt.report is not None and (failure := attempt.report.failure) is not None:
-        return _by_exception(failure, mode) or _by_end(attempt, failure.phase, mode)
     if did_all(attempt, check):
         return None
-    return _by_end(attempt, attempt.phase, mode)
+    if known := _known(_evidence(attempt), _phase(attempt), mode):
+        return known[1]
+    if _captured(attempt):
+        first_step = _phase(attempt) is Phase.GENERATE
+        return "first_step_failed" if first_step else "internal_error"
+    return _by_end(attempt)
 
 
 def did_all(attempt: Attempt, check: Check) -> bool:
     """Whether the probe came to the end of what it was asked, and ended in peace."""
     report = attempt.report
-    if report is None or report.phase is not Phase.TEARDOWN or attempt.exit.code != 0:
+    if report is None or report.failure is not None or attempt.exit.code != 0:
         return False
-    return report.vllm_path is not None if check is Check.IMPORT else report.ready
+    did = report.vllm_path is not None if check is Check.IMPORT else report.ready
+    return did and report.phase is Phase.TEARDOWN
 
 
-def says_something(seen: ExceptionSeen) -> bool:
-    """More than that another process failed."""
-    return not any(wrapper.search(seen.message) for wrapper in taxonomy().wrappers)
-
-
-def root(failure: Failure) -> ExceptionSeen:
-    """
-    The innermost exception that says more than that another process failed; a limit of the
-    emulation says most, whatever came of it.
-    """
-    told = [*filter(says_something, reversed(failure.chain))] or [failure.root]
-    return next(filter(_is_limit, told), told[0])
-
-
-def last_words(log_tail: str) -> tuple[ExceptionSeen, ...]:
-    """Exceptions that the log shows, in its order, without those that name no cause."""
-    found = LAST_WORDS.finditer(log_tail)
-    words = (ExceptionSeen(type=each[1], message=each[2]) for each in found)
-    return tuple(filter(says_something, words))
+def decisive(attempt: Attempt) -> ExceptionSeen | None:
+    """The exception by which the attempt is classified; of those that no rule knows, the root."""
+    mode = attempt.report.engine_mode if attempt.report else EngineMode.REAL
+    told = _evidence(attempt)
+    if known := _known(told, _phase(attempt), mode):
+        return known[0]
+    return next(iter((*reversed(_captured(attempt)), *told)), None)
 
 
 def _by_waiting(frames: tuple[str, ...]) -> str:
@@ -76,23 +71,61 @@ def _by_waiting(frames: tuple[str, ...]) -> str:
     return next((rule.category for rule in waits), "timeout")
 
 
-def _by_exception(failure: Failure, mode: EngineMode) -> str | None:
-    """None where the exceptions only say that another process failed."""
-    chain = tuple(filter(says_something, failure.chain))
-    if not chain:
-        return None
-    unexplained = "first_step_failed" if failure.phase is Phase.GENERATE else "internal_error"
-    return _by_rule(chain, failure.phase, mode) or unexplained
+def _evidence(attempt: Attempt) -> tuple[ExceptionSeen, ...]:
+    """The exceptions that it may have died of, those that tell most first."""
+    return _by_weight(_captured(attempt)) or _last_words(_end_of(attempt))
 
 
-def _by_rule(chain: tuple[ExceptionSeen, ...], phase: Phase, mode: EngineMode) -> str | None:
-    """The innermost exception decides; an outer one only where no rule knows the inner."""
-    if any(map(_is_limit, chain)):
-        return EMULATION_LIMIT
-    for seen in reversed(chain):
-        for rule in taxonomy().rules:
-            if rule.fits(seen, phase, mode):
-                return rule.category
+def _captured(attempt: Attempt) -> tuple[ExceptionSeen, ...]:
+    """Where they were raised; without those that only say that another process failed."""
+    failure = _failure(attempt)
+    return tuple(filter(_says_something, failure.chain)) if failure else ()
+
+
+def _by_weight(chain: tuple[ExceptionSeen, ...]) -> tuple[ExceptionSeen, ...]:
+    """The innermost first; but what was only being handled comes after what was raised then."""
+    links: list[ExceptionSeen] = []
+    begin = 0
+    for number, seen in enumerate(chain):
+        begin = number if seen.handled else begin
+        links.insert(begin, seen)
+    return tuple(links)
+
+
+def _end_of(attempt: Attempt) -> str:
+    """The part of the log whose exceptions were not survived."""
+    end = attempt.exit
+    if end.host_lost or end.out_of_memory or end.signal is not None:
+        return ""
+    if _failure(attempt) is not None:
+        return attempt.log_tail
+    lines = attempt.log_tail.strip().splitlines()
+    return "\n".join(lines[-END_LINES:]) if end.code in ENDED_BY_EXCEPTION else ""
+
+
+def _last_words(log: str) -> tuple[ExceptionSeen, ...]:
+    """Exceptions that the log shows, the last first, without those that name no cause."""
+    words = (ExceptionSeen(type=each[1], message=each[2]) for each in LAST_WORDS.finditer(log))
+    return tuple(reversed([*filter(_says_something, words)]))
+
+
+def _says_something(seen: ExceptionSeen) -> bool:
+    """More than that another process failed."""
+    return not any(wrapper.search(seen.message) for wrapper in taxonomy().wrappers)
+
+
+def _known(
+    told: tuple[ExceptionSeen, ...], phase: Phase, mode: EngineMode
+) -> tuple[ExceptionSeen, str] | None:
+    """The first exception that a rule knows, and what it is called."""
+    if limit := next(filter(_is_limit, told), None):
+        return limit, EMULATION_LIMIT
+    ways = (
+        (vague, seen, rule) for vague in (False, True) for seen in told for rule in taxonomy().rules
+    )
+    for vague, seen, rule in ways:
+        if rule.vague is vague and rule.fits(seen, phase, mode):
+            return seen, rule.category
     return None
 
 
@@ -100,28 +133,39 @@ def _is_limit(seen: ExceptionSeen) -> bool:
     return seen.type.rsplit(".", 1)[-1] == "EmulationLimit"
 
 
-def _by_end(attempt: Attempt, phase: Phase, mode: EngineMode) -> str:
-    """How the process ended, and what the log says where that leaves open why."""
+def _failure(attempt: Attempt) -> Failure | None:
+    return attempt.report.failure if attempt.report else None
+
+
+def _phase(attempt: Attempt) -> Phase:
+    failure = _failure(attempt)
+    return failure.phase if failure else attempt.phase
+
+
+def _by_end(attempt: Attempt) -> str:
+    """How the process ended, where no exception says why."""
     end = attempt.exit
     if end.host_lost:
         return "ends_its_host" if attempt.isolation is Isolation.COLD else "host_lost"
     if end.out_of_memory:
         return "oom_host"
     if end.signal is not None:
-        return taxonomy().signals.get(signal.Signals(end.signal).name, "worker_killed")
-    if attempt.report is not None and attempt.report.failure is not None:
-        return _by_rule(last_words(attempt.log_tail), phase, mode) or "unknown"
-    if attempt.report is None and end.code == 0 and attempt.phase is not Phase.IMPORT:
-        return "report_lost"
-    return _by_rule(last_words(_end_of(attempt.log_tail)), phase, mode) or _by_code(attempt)
-
-
-def _end_of(log_tail: str) -> str:
-    """Where the exception stands that a process died of; those before it were survived."""
-    return "\n".join(log_tail.strip().splitlines()[-END_LINES:])
+        return taxonomy().signals.get(signal_name(end.signal), "worker_killed")
+    return _by_code(attempt)
 
 
 def _by_code(attempt: Attempt) -> str:
-    if attempt.exit.code == PROBE_BROKE:
+    if _failure(attempt) is not None:
+        return "unknown"
+    code = attempt.exit.code
+    if attempt.report is None and code == 0 and attempt.phase is not Phase.IMPORT:
+        return "report_lost"
+    if code == PROBE_BROKE:
         return "probe_failed"
     return "build_broken" if attempt.phase is Phase.IMPORT else "engine_exited"
+
+
+def signal_name(number: int) -> str:
+    """Real-time signals have none."""
+    names = {each.value: each.name for each in signal.Signals}
+    return names.get(number, f"signal {number}")

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from jobs.contract.attempts import Attempt
 from jobs.contract.builds import Patch, ProvisionedBuild
-from jobs.contract.seen import Failure
-from orchestrator.concluded.classify import root
+from jobs.contract.seen import ExceptionSeen
+from orchestrator.concluded.classify import decisive
 from orchestrator.taxonomy import UNEXPLAINED
 
 CARELESS = ("SyntaxError", "IndentationError", "NameError", "ImportError", "ModuleNotFoundError")
@@ -22,11 +22,12 @@ def fault(build: ProvisionedBuild, attempt: Attempt, category: str | None) -> st
         return None
     if report.sources != build.sources:
         return "build_mismatch"
-    if report.failure is None or not any(_is_about(report.failure, file) for file in build.sources):
+    seen = decisive(attempt)
+    if category not in UNEXPLAINED or seen is None:
         return None
-    if root(report.failure).type.endswith(CARELESS):
-        return "build_broken"
-    return "patch_raised" if category in UNEXPLAINED else None
+    if not any(_is_about(seen, file) for file in build.sources):
+        return None
+    return "build_broken" if seen.type.endswith(CARELESS) else "patch_raised"
 
 
 def patches_about(attempt: Attempt, patches: Iterable[Patch]) -> tuple[str, ...]:
@@ -39,9 +40,8 @@ def patches_about(attempt: Attempt, patches: Iterable[Patch]) -> tuple[str, ...]
     )
 
 
-def _is_about(failure: Failure, file: str) -> bool:
+def _is_about(seen: ExceptionSeen, file: str) -> bool:
     """Of code that can't be compiled, the name is in the message only."""
-    seen = root(failure)
     return f"{file}:" in (seen.where or "") or f"({Path(file).name}, line" in seen.message
 
 

@@ -53,7 +53,8 @@ def test_an_exception_is_told_in_one_line_and_shown_with_where_it_was_raised() -
             "the kernel killed it for want of memory",
         ),
         (Exit(host_lost=True), "the host that it was forked from went away"),
-        (Exit(code=3), "ValueError: why"),
+        (Exit(code=1), "ValueError: why"),
+        (Exit(code=3), "exit code 3: the end"),
         (Exit(code=0), "exit code 0: the end"),
     ],
 )

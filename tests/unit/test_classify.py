@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from jobs.contract.attempts import Exit, Timeout
+from jobs.contract.attempts import Attempt, Exit, Timeout
 from jobs.contract.seen import ExceptionSeen, Failure
 from jobs.contract.terms import Check, EngineMode, Isolation, Phase
-from orchestrator.concluded.classify import classify, root
+from orchestrator.concluded.classify import classify, decisive
 from orchestrator.taxonomy import Retry, taxonomy
 from tests.builders import a_failed_report, a_report, an_attempt
 
@@ -41,11 +41,59 @@ MESSAGES = [
     ("Free memory on device cuda:0 (1/80 GiB) on startup is less than desired", "gpu_busy"),
     ("No available memory for the cache blocks. Try increasing", "kv_cache_too_small"),
     ("Insufficient space in /dev/shm for x: 10 MiB required", "shm_too_small"),
-    ("[Errno 98] Address already in use", "port_in_use"),
-    ("NCCL error: unhandled cuda error", "nccl_error"),
-    ("CUDA error: an illegal memory access was encountered", "cuda_error"),
     ("Cannot find any model weights with '/models/x'", "model_artifact_invalid"),
     ("something that no rule knows", "internal_error"),
+]
+
+WHAT_BROKE = [
+    ("builtins.OSError", "[Errno 98] Address already in use", "port_in_use"),
+    ("builtins.RuntimeError", "NCCL error: unhandled cuda error", "nccl_error"),
+    (
+        "torch.AcceleratorError",
+        "CUDA error: an illegal memory access was encountered",
+        "cuda_error",
+    ),
+    ("torch.AcceleratorError", "CUDA error: out of memory\nSearch for `cuda", "oom_weights"),
+    ("builtins.RuntimeError", "HIP error: out of memory", "oom_weights"),
+    (
+        "builtins.RuntimeError",
+        "CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`",
+        "oom_weights",
+    ),
+    (
+        "torch.distributed.DistNetworkError",
+        "The client socket has failed to connect (errno: 111 - Connection refused).",
+        "nccl_error",
+    ),
+    (
+        "torch.distributed.DistNetworkError",
+        "The server socket has failed to listen. code: -98, name: EADDRINUSE",
+        "port_in_use",
+    ),
+    (
+        "torch.distributed.DistBackendError",
+        "NCCL error\nError while creating shared memory segment /x: No space left on device (28)",
+        "shm_too_small",
+    ),
+    ("builtins.OSError", "[Errno 28] No space left on device: '/psm_4bc3'", "shm_too_small"),
+    ("builtins.OSError", "[Errno 28] No space left on device: '/x/model'", "no_space"),
+    (
+        "torch.distributed.DistBackendError",
+        "Watchdog caught collective operation timeout: WorkNCCL(SeqNum=1)",
+        "nccl_error",
+    ),
+    ("builtins.RuntimeError", "Ninja build failed. Ninja output:", "kernel_compile_failed"),
+    ("huggingface_hub.errors.HfHubHTTPError", "403 Client Error: Forbidden", "gated_repo"),
+]
+"""As those who raise them say, shortened."""
+
+QUOTED = [
+    ("builtins.AttributeError", "'NoneType' object has no attribute 'kv_connector'"),
+    ("builtins.KeyError", "'ninja-7b'"),
+    ("builtins.KeyError", "'layers.0.gated repo_proj.weight'"),
+    ("builtins.ValueError", "bad value in config.json: {'note': 'see 403 Client Error'}"),
+    ("builtins.ValueError", "rope_scaling: unknown type 'No space left on device'"),
+    ("builtins.ValueError", "no such backend: Connection refused"),
 ]
 
 
@@ -54,8 +102,67 @@ def test_the_innermost_exception_names_the_category(message: str, category: str)
     assert classify(an_attempt(a_failed_report(message))) == category
 
 
+@pytest.mark.parametrize(("type_", "message", "category"), WHAT_BROKE)
+def test_what_broke_is_told_by_those_it_broke_for(type_: str, message: str, category: str) -> None:
+    assert classify(an_attempt(a_failed_report(message, type_=type_))) == category
+
+
+@pytest.mark.parametrize(("type_", "message"), QUOTED)
+def test_what_an_exception_only_quotes_explains_nothing(type_: str, message: str) -> None:
+    attempt = an_attempt(a_failed_report(message, type_=type_))
+
+    assert classify(attempt) == "internal_error"
+    assert classify(attempt, EngineMode.EMULATED) == "internal_error"
+
+
+def failed_of(*chain: ExceptionSeen, phase: Phase = Phase.LOAD) -> Attempt:
+    return an_attempt(a_report(ready=False, failure=Failure(phase=phase, chain=chain)))
+
+
+NO_MEMORY = ExceptionSeen(type="torch.OutOfMemoryError", message="CUDA out of memory.")
+NO_SPACE = ExceptionSeen(type="builtins.OSError", message="[Errno 28] No space left on device")
+NOVEL = ExceptionSeen(type="builtins.RuntimeError", message="never seen before")
+HANDLED = replace(NO_SPACE, handled=True)
+
+
+def test_what_was_only_being_handled_is_no_cause_of_what_a_rule_knows() -> None:
+    attempt = failed_of(NO_MEMORY, HANDLED)
+
+    assert classify(attempt) == "oom_weights"
+    assert decisive(attempt) == NO_MEMORY
+    assert classify(failed_of(NO_MEMORY, NO_SPACE)) == "no_space"
+
+
+def test_what_was_being_handled_tells_more_than_what_no_rule_knows() -> None:
+    assert classify(failed_of(NOVEL, HANDLED)) == "no_space"
+    assert decisive(failed_of(NOVEL, HANDLED)) == HANDLED
+
+
+@pytest.mark.parametrize(
+    ("type_", "phase", "alone"),
+    [
+        ("builtins.SystemExit", Phase.LOAD, "engine_exited"),
+        ("builtins.ValueError", Phase.CONFIG, "config_invalid"),
+    ],
+)
+def test_a_rule_for_all_of_a_type_knows_less_than_any_other(
+    type_: str, phase: Phase, alone: str
+) -> None:
+    outer = ExceptionSeen(type=type_, message="1")
+
+    assert classify(failed_of(outer, phase=phase)) == alone
+    assert classify(failed_of(outer, HANDLED, phase=phase)) == "no_space"
+
+
+def test_the_first_of_a_group_that_a_rule_knows_decides() -> None:
+    group = ExceptionSeen(type="builtins.ExceptionGroup", message="errors in a TaskGroup")
+
+    assert classify(failed_of(group, NO_MEMORY, HANDLED)) == "oom_weights"
+    assert classify(failed_of(group, NOVEL, HANDLED)) == "no_space"
+
+
 def test_a_deadline_comes_before_any_text() -> None:
-    report = a_failed_report("CUDA error: an illegal memory access was encountered")
+    report = a_failed_report("No available memory for the cache blocks")
 
     assert classify(an_attempt(report, exit=Exit(timed_out=Timeout.ATTEMPT))) == "timeout"
 
@@ -180,10 +287,18 @@ def test_where_only_a_wrapper_was_caught_the_last_words_in_the_log_decide() -> N
     assert classify(an_attempt(report)) == "unknown"
 
 
-def test_errors_that_an_engine_survived_do_not_explain_its_end() -> None:
-    tail = "OSError: No space left on device\n" + "going on\n" * 20
+@pytest.mark.parametrize(
+    ("code", "after"), [(1, "going on\n" * 20), (3, "going on\n" * 20), (3, "going on")]
+)
+def test_errors_that_an_engine_survived_do_not_explain_its_end(code: int, after: str) -> None:
+    attempt = an_attempt(
+        a_report(phase=Phase.LOAD),
+        exit=Exit(code=code),
+        log_tail=f"OSError: No space left on device\n{after}",
+    )
 
-    assert classify(an_attempt(a_report(phase=Phase.LOAD), log_tail=tail)) == "engine_exited"
+    assert classify(attempt) == "engine_exited"
+    assert decisive(attempt) is None
 
 
 def test_what_may_be_tried_again_is_not_deterministic() -> None:
@@ -254,12 +369,10 @@ def test_a_patch_that_imports_what_vllm_does_not_have_is_no_limit_of_the_emulati
 def test_a_limit_of_the_emulation_counts_wherever_it_is_in_the_chain() -> None:
     limit = ExceptionSeen(type="jobs.probe.emulation.limits.EmulationLimit", message="vllm._C.gemm")
     caught = ExceptionSeen(type="builtins.KeyError", message="gemm")
-    failure = Failure(phase=Phase.CONFIG, chain=(limit, caught))
+    attempt = failed_of(limit, caught, phase=Phase.CONFIG)
 
-    report = a_report(ready=False, failure=failure)
-
-    assert classify(an_attempt(report), EngineMode.EMULATED) == "emulation_limit"
-    assert root(failure) == limit
+    assert classify(attempt, EngineMode.EMULATED) == "emulation_limit"
+    assert decisive(attempt) == limit
 
 
 def test_a_host_that_dies_of_a_missing_package_names_its_last_exception() -> None:

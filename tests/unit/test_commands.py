@@ -19,7 +19,9 @@ from tests.fakes import LOST_NODE, FakeCluster, SilentProgress
 ONE = ["hardware=[cpu]", "model=[llama]", "backend=[auto]", "build=[v0_32]"]
 TWO = [*ONE[:1], "model=[llama,gemma3]", *ONE[2:]]
 LLAMA, GEMMA = "cpu/llama/auto/v0_32", "cpu/gemma3/auto/v0_32"
-BROKEN = an_attempt(a_failed_report("CUDA error: an illegal memory access"))
+BROKEN = an_attempt(
+    a_failed_report("CUDA error: an illegal memory access", type_="torch.AcceleratorError")
+)
 
 
 @pytest.fixture(autouse=True)

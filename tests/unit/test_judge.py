@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from jobs.contract.attempts import Exit
-from jobs.contract.terms import Check, Phase
+from jobs.contract.terms import Check, EngineMode, Phase
 from orchestrator.asked.config import Asked, Expectation, RequestVerdict
 from orchestrator.concluded.judge import Judgement, Verdict, judge
 from tests.builders import (
@@ -255,3 +255,30 @@ def test_a_refusal_that_a_patch_raises_is_a_refusal() -> None:
     report = a_report(ready=False, failure=failure, sources=dict(build.sources))
 
     assert judge(a_cell(), build, an_attempt(report)).category == "backend_unsupported"
+
+
+@pytest.mark.parametrize(
+    ("type_", "message", "category"),
+    [
+        ("builtins.ModuleNotFoundError", "No module named 'flash_attn_3'", "emulation_limit"),
+        (
+            "builtins.ImportError",
+            "cannot import name 'x' from 'vllm._C' (unknown location)",
+            "emulation_limit",
+        ),
+        ("builtins.ImportError", "FlashInfer is not installed", "missing_package"),
+        ("builtins.ModuleNotFoundError", "No module named 'vllm.utils.no'", "build_broken"),
+        ("builtins.ImportError", "cannot import name 'x' from 'vllm.utils'", "build_broken"),
+        ("builtins.RuntimeError", "never seen before", "patch_raised"),
+    ],
+)
+def test_a_patch_is_to_blame_only_for_what_no_rule_knows(
+    type_: str, message: str, category: str
+) -> None:
+    cell = replace(a_cell(), engine_mode=EngineMode.EMULATED)
+    build = a_build(sources={"vllm/x.py": "a"})
+    failure = a_failure(message, type_=type_)
+    report = a_report(ready=False, failure=failure, sources=dict(build.sources))
+    report = replace(report, engine_mode=EngineMode.EMULATED)
+
+    assert judge(cell, build, an_attempt(report)).category == category

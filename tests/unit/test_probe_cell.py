@@ -12,7 +12,8 @@ import pytest
 from jobs.contract import terms
 from jobs.contract.asked import ProbeRequest
 from jobs.contract.terms import Check, EngineMode
-from jobs.probe import environment
+from jobs.probe import environment, wording
+from jobs.probe.notes import Notes
 
 FAKE_VLLM = {
     "__init__.py": """
@@ -64,12 +65,21 @@ READING = json.dumps(
 )
 
 
-def play(folder: Path, *, start: str = "pass", generate: str = "raise SystemExit(3)") -> Path:
+TOKEN = "planted-secret-0123456789"
+
+
+def play(
+    folder: Path,
+    *,
+    start: str = "pass",
+    generate: str = "raise SystemExit(3)",
+    reading: str = READING,
+) -> Path:
     """Write the play's vLLM into *folder*."""
     for name, text in FAKE_VLLM.items():
         path = folder / "vllm" / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        lines = text.format(start=start, generate=generate, reading=READING).splitlines()
+        lines = text.format(start=start, generate=generate, reading=reading).splitlines()
         path.write_text("\n".join(line.removeprefix("        ") for line in lines))
     return folder
 
@@ -83,7 +93,7 @@ def probe(
         attempt=1,
         check=check,
         engine_mode=mode,
-        engine_args={"model": "shipped:llama"},
+        engine_args={"model": "shipped:llama", "hf_token": TOKEN},
         sources=("vllm/platforms.py", "vllm/absent.py"),
     )
     (folder / "request.json").write_text(terms.to_json(request))
@@ -167,3 +177,23 @@ def test_an_emulated_engine_is_never_started_in_a_process_without_emulation(tmp_
     assert report["failure"]["chain"][-1]["message"] == (
         "engine_mode=emulated, but emulated=False in this process"
     )
+
+
+def test_a_secret_among_the_arguments_is_masked_before_anybody_can_read_it(tmp_path: Path) -> None:
+    play(tmp_path, start="raise ValueError('no ' + arguments['hf_token'])")
+
+    assert probe(tmp_path)["failure"]["chain"][-1]["message"] == "no ***"
+
+
+def test_a_report_has_no_half_of_a_character(tmp_path: Path) -> None:
+    play(tmp_path, reading=READING.replace("a card", "a \\udcff card"))
+
+    assert probe(tmp_path, check=Check.INIT)["device"]["name"] == "a ? card"
+
+
+def test_a_note_is_short_and_can_be_written_whatever_it_is_about() -> None:
+    notes = Notes()
+
+    assert notes.attempt("x", lambda: getattr("", "\udcff" * 10**6), ()) == ()
+    assert "\\udcff" in notes.lines[0]
+    assert len(notes.lines[0].encode()) < 10 * wording.LONGEST

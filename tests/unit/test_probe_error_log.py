@@ -25,12 +25,16 @@ def load_model():
     raise ValueError("no such kernel")
 
 try:
+    open("/optional/cache")
+except OSError:
+    log.exception("the optional cache is not there, going on without it")
+try:
     try:
         load_model()
     except ValueError as cause:
         raise RuntimeError("the worker could not start") from cause
 except RuntimeError:
-    log.exception("failed")
+    log.exception("WorkerProc failed to start.")
 log.error("no exception at all")
 """
 
@@ -58,7 +62,9 @@ def sleeper() -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-def test_an_exception_that_another_process_logged_is_found_with_its_cause(tmp_path: Path) -> None:
+def test_the_exception_that_ended_another_process_is_found_with_its_cause(tmp_path: Path) -> None:
+    (tmp_path / error_log.ERRORS).write_text('{"pid": 1, "pro\n[]\n')
+
     subprocess.run(
         [sys.executable, "-c", WORKER],
         cwd=environment.ROOT,

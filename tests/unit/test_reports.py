@@ -153,7 +153,7 @@ def test_junit_survives_control_characters_in_a_message() -> None:
 
 def test_every_form_says_cause_owner_and_next_step_and_shows_where_it_was() -> None:
     cell = a_cell("cpu/llama/bad/v0_32")
-    records = [recorded(cell, a_failed_report("Address already in use"))]
+    records = [recorded(cell, a_failed_report("Address already in use", type_="OSError"))]
     result = matrix.build([cell], records)
     report = document.build("r", "s", result, decide(result, Gate(), today=date(2026, 12, 2)))
     screen = io.StringIO()
@@ -166,7 +166,7 @@ def test_every_form_says_cause_owner_and_next_step_and_shows_where_it_was() -> N
         "explain": explain.to_text(report, report.cells[0], []),
     }
 
-    needed = ("ValueError: Address already in use", "cluster", "end it, or leave", "at vllm/x.py:1")
+    needed = ("OSError: Address already in use", "cluster", "end it, or leave", "at vllm/x.py:1")
     missing = [(name, part) for name, text in forms.items() for part in needed if part not in text]
     assert missing == []
 

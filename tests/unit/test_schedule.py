@@ -80,7 +80,7 @@ def test_a_cell_that_ends_its_own_host_too_is_the_cause_itself() -> None:
 
 
 def test_what_passes_by_itself_is_tried_as_often_as_the_cell_has_attempts() -> None:
-    busy = an_attempt(a_failed_report("[Errno 98] Address already in use"))
+    busy = an_attempt(a_failed_report("[Errno 98] Address already in use", type_="OSError"))
     cluster = FakeCluster(script={CELL.id: [busy] * 3})
 
     [record] = run(cluster, a_plan(replace(CELL, attempts=4)))

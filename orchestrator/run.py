@@ -16,6 +16,7 @@ import yaml
 from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.contract.terms import EngineMode, Phase
 from jobs.secrets import Redactor
+from orchestrator import discretion
 from orchestrator.asked.cells import Cell, expand, merge, possible
 from orchestrator.asked.checking import build_specs
 from orchestrator.asked.conf_files import AXES
@@ -55,6 +56,7 @@ def validate(
         proof=common.suite.proof,
         evidence=evidence.gather(common.evidence or (), cells),
     )
+    discretion.hide({}, words=asked.words())
     if common.resume and (answered := _answered(asked, common)):
         progress.say(f"nothing has changed since {answered.path}, so every verdict is kept;")
         progress.say("resume=false runs all cells anew")

@@ -233,11 +233,10 @@ seed {self.seed}, {self.seconds:.0f} s, runs started: {starts}
     def _go_on(self) -> bool:
         """Start again what has ended without a verdict on every cell."""
         for name, driver in self._drivers.items():
-            ended = driver.process.poll()
-            if ended not in {None, SHIPS, BLOCKED} or (ended is not None and open_cells(driver)):
+            if driver.process.poll() is not None and not is_done(driver):
                 self.left += driver.left(patience_s=20)
                 self._start(name, driver.words[: -len(COMMON)])
-        return any(driver.process.poll() is None for driver in self.drivers())
+        return not all(map(is_done, self.drivers()))
 
     def _choose(self) -> Fault:
         return self._chance.choices(FAULTS, [fault.weight for fault in FAULTS])[0]
@@ -274,8 +273,10 @@ def asked(driver: Driver) -> set[str]:
     return {cell["id"] for cell in json.loads(file.read_text())["cells"]}
 
 
-def open_cells(driver: Driver) -> set[str]:
-    return asked(driver) - verdicts(driver).keys()
+def is_done(driver: Driver) -> bool:
+    """Whether it has a verdict on every cell, and has ended by itself."""
+    ended = driver.process.poll() in {SHIPS, BLOCKED}
+    return ended and asked(driver) == verdicts(driver).keys()
 
 
 def verdicts(driver: Driver) -> Counter[str]:

@@ -7,6 +7,7 @@ does so for real: a patched build sleeps while it loads the model. docs/faults.m
 table of which these tests are rows.
 """
 
+import ipaddress
 import os
 import signal
 import sys
@@ -14,10 +15,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.ray.conftest import StartDriver
-from tests.ray.driver import HANG, Driver, environment_of, parent
+from tests.ray.driver import GO, HANG, Driver, environment_of, parent
 
 pytestmark = [pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(400)]
 
@@ -36,6 +38,8 @@ FOUR_HANGING = (
 )
 
 GOOD, HUNG = "cpu/llama/auto/v0_32_strict_cpu", "cpu/gemma3/auto/v0_32_strict_cpu"
+
+LOOPBACK = ipaddress.ip_address("127.0.0.1")
 
 Fault = Callable[[Driver], None]
 
@@ -68,11 +72,16 @@ def send_twice(driver: Driver) -> None:
 
 
 def kill(part: str) -> Fault:
-    def fault(driver: Driver) -> None:
-        [found] = driver.processes(part)
-        os.kill(found, signal.SIGKILL)
+    return lambda driver: hit(signal.SIGKILL, driver, part)
 
-    return fault
+
+def stop(part: str) -> Fault:
+    return lambda driver: hit(signal.SIGSTOP, driver, part)
+
+
+def hit(number: signal.Signals, driver: Driver, part: str) -> None:
+    [found] = driver.processes(part)
+    os.kill(found, number)
 
 
 def kill_run(driver: Driver) -> None:
@@ -90,6 +99,10 @@ def kill_run(driver: Driver) -> None:
         pytest.param(kill("raylet/raylet"), 4, "lost its raylet", id="raylet"),
         pytest.param(
             kill("gcs_server"), 4, "lost its gcs_server", id="head", marks=pytest.mark.long
+        ),
+        pytest.param(stop("raylet/raylet"), 4, "lost its raylet", id="stopped-raylet"),
+        pytest.param(
+            stop("gcs_server"), 4, "lost its gcs_server", id="stopped-head", marks=pytest.mark.long
         ),
         pytest.param(kill_run, 4, "SIGKILL", id="driver", marks=pytest.mark.long),
         pytest.param(send(signal.SIGKILL), -9, "", id="supervisor", marks=pytest.mark.long),
@@ -181,7 +194,9 @@ def test_what_is_stopped_and_continued_goes_on_and_a_stopped_cell_meets_its_dead
     driver = drive(*HANGING, "deadline_s=12")
     probe = one_passed_and_one_hangs(driver)
     [worker] = driver.processes(f"ray::{HUNG}")
-    for pid in (driver.run, worker):
+    [raylet] = driver.processes("raylet/raylet")
+    [head] = driver.processes("gcs_server")
+    for pid in (driver.run, worker, raylet, head):
         os.kill(pid, signal.SIGSTOP)
         time.sleep(1)
         os.kill(pid, signal.SIGCONT)
@@ -207,6 +222,45 @@ def test_a_ray_worker_that_is_stopped_for_good_is_killed_when_its_cell_is_overdu
     assert driver.wait() == 0
     assert len(driver.records()[HUNG]["earlier"]) == 1
     assert driver.left() == []
+
+
+@pytest.mark.long
+def test_a_ray_worker_that_is_stopped_while_it_makes_a_build_is_killed(
+    drive: StartDriver, tmp_path: Path
+) -> None:
+    # A build of its own, so that there is something to make.
+    patch = tmp_path / "other.diff"
+    patch.write_text(HANG.read_text().replace(GO, f"{GO}_OTHER"))
+    patched = ("build=[v0_32_strict_cpu]", f"build.v0_32_strict_cpu.patches=[{patch}]")
+    cache = f"cache={tmp_path / 'cache'}"
+    driver = drive(*ONE[:-1], *patched, cache, "deadlines={provision: 5}")
+    driver.patience_s = 300
+    driver.until(lambda: driver.processes("ray::provision"), "no provisioning")
+
+    hit(signal.SIGSTOP, driver, "ray::provision")
+
+    assert driver.wait() == 4
+    assert "its Ray worker is silent, long past its deadline" in driver.output
+    assert driver.left() == []
+
+
+def test_nothing_of_a_run_listens_to_other_machines_and_its_ray_leaves_no_folder(
+    drive: StartDriver,
+) -> None:
+    driver = drive(*HANGING)
+    one_passed_and_one_hangs(driver)
+    [session] = Path("/tmp/ray").glob(f"session_*_{driver.run}")
+    heard_at = {
+        socket.laddr.ip
+        for pid in driver.processes()
+        for socket in psutil.Process(pid).net_connections("tcp")
+        if socket.status == psutil.CONN_LISTEN
+    }
+    driver.go()
+
+    assert driver.wait() == 0
+    assert {ipaddress.ip_address(ip.removeprefix("::ffff:")) for ip in heard_at} == {LOOPBACK}
+    assert not session.exists()
 
 
 def test_two_runs_at_once_share_builds_and_nothing_else(drive: StartDriver, tmp_path: Path) -> None:

@@ -45,6 +45,19 @@ def test_a_ray_that_is_too_slow_twice_is_an_error(drive: StartDriver) -> None:
     assert driver.left() == []
 
 
+@pytest.mark.long
+def test_a_head_that_is_stopped_at_the_start_does_not_hold_up_the_run(drive: StartDriver) -> None:
+    """Whether Ray comes to a second try depends on how far it had come."""
+    driver = drive(*IMPORTS)
+    driver.until(lambda: driver.processes("gcs_server"), "no head")
+    [head] = driver.processes("gcs_server")
+    os.kill(head, signal.SIGSTOP)
+
+    assert driver.wait() in {0, 4}
+    assert "Traceback" not in driver.output
+    assert driver.left() == []
+
+
 def _stopped_raylet(driver: Driver, other_than: int | None = None) -> int:
     """It waits for its agents, which take seconds, before it tells that it is there."""
     raylet = _raylet(driver, other_than)

@@ -80,9 +80,7 @@ class SilentProgress:
     def say(self, line: str) -> None:
         self.lines.append(line)
 
-    def planned(
-        self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int
-    ) -> None:
+    def planned(self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int) -> None:
         del at_once
         self.lines.append(f"{len(work)} of {cells} to do, {kept} kept")
 

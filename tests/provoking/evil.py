@@ -27,7 +27,9 @@ MIB = 2**20
 def at(place: str) -> None:
     where, _, deed = os.environ.get("MATRIX_EVIL", "").partition(":")
     if where == place and is_last():
-        DEEDS[deed]()
+        from vllm import misleading
+
+        (DEEDS | misleading.DEEDS)[deed]()
 
 
 def is_last() -> bool:

@@ -115,7 +115,8 @@ PATCHES = {
     Build.EVIL: Patch(
         name="evil.diff",
         text=(HERE / "hooks.diff").read_text()
-        + _new_file("vllm/evil.py", (HERE / "evil.py").read_text()),
+        + _new_file("vllm/evil.py", (HERE / "evil.py").read_text())
+        + _new_file("vllm/misleading.py", (HERE / "misleading.py").read_text()),
     ),
     Build.ENDS_ITS_INTERPRETER: Patch(
         name="exit.diff", text=_first_line("vllm/config/__init__.py", "import os; os._exit(3)")

@@ -257,7 +257,24 @@ SCENARIOS = (
     deed_of_worker("exits_with_one", "worker_died", args=TWO_WORKERS),
     deed_of_worker("is_killed", "worker_killed", at="step"),
     deed_of_worker("hangs", "timeout", deadlines_s={Phase.LOAD: 8.0}),
+    # What catches the eye, but is not the cause
+    deed("has_no_memory_for_the_fallback", "oom_host"),
+    deed("has_no_descriptors_after_a_failed_clean_up", "limit_reached"),
+    deed("names_a_cause_that_was_never_raised", "patch_raised"),
+    deed("fills_the_disk_in_a_group", "no_space"),
+    deed_of_worker("fills_the_disk_in_a_group", "no_space"),
+    deed("fills_the_memory_of_a_pool", "oom_host"),
+    deed("objects_to_a_text_about_a_full_disk", "patch_raised"),
+    deed("connects_to_nobody", "nccl_error"),
+    deed("lives_without_a_cache_and_exits", "engine_exited"),
+    deed("tears_what_others_logged", "patch_raised"),
+    deed_of_worker(
+        "lives_without_a_cache",
+        "kv_cache_too_small",
+        args={**A_WORKER, "num_gpu_blocks_override": 1},
+    ),
     # What is no failure
+    deed("can_not_be_read", None),
     deed("floods", None),
     deed("leaves_a_daemon", None),
     # The report

@@ -1,27 +1,39 @@
 """How much memory a cell is said to have had."""
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from jobs import processes
+from jobs.node.footprint import Footprint
 from tests.unit.standin import a_request, run
 
 pytestmark = pytest.mark.usefixtures("no_host_stays")
 
 
-def test_what_the_processes_of_a_cell_have_of_their_own_counts_together(tmp_path: Path) -> None:
+def test_what_the_processes_of_a_cell_have_of_their_own_counts_together() -> None:
     code = """
-        if (child := os.fork()) == 0:
-            block = b"x" * 300 * 2**20
-            time.sleep(1.5)
-            os._exit(0)
-        block = b"x" * 300 * 2**20
-        os.waitpid(child, 0)
-        report()
-    """
+import os, time
+os.fork()
+block = b"x" * 300 * 2**20
+os.write(1, b".")
+time.sleep(600)
+"""
+    command = [sys.executable, "-c", code]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, start_new_session=True) as cell:
+        assert cell.stdout is not None
+        both_are_full = cell.stdout.read(2)
+        footprint = Footprint(processes.Tree(leader=processes.identify(cell.pid)))
 
-    assert run(a_request(tmp_path, code))["memory_mib"] == pytest.approx(600, rel=0.05)
+        footprint.look()
+        os.killpg(cell.pid, signal.SIGKILL)
+
+    assert both_are_full == b".."
+    assert footprint.most_mib == pytest.approx(600, rel=0.05)
 
 
 def test_a_cell_too_short_to_be_looked_at_tells_by_itself(tmp_path: Path) -> None:

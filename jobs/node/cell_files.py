@@ -29,6 +29,9 @@ LARGEST_REPORT = 64 * 2**20
 OF_THE_FILE = {errno.EACCES, errno.ELOOP, errno.ENOTDIR, errno.ENXIO, errno.EPERM}
 """What a cell can make of its files; a full or broken disk is the node's fault."""
 
+NOT_AS_WRITTEN = (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError)
+"""How a file that is absent, torn or of another shape shows when it is read."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class CellFiles:
@@ -95,14 +98,14 @@ class CellFiles:
     def read_phase(self) -> Phase:
         try:
             return Phase(json.loads(_read(self.phase))["phase"])
-        except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
+        except NOT_AS_WRITTEN:
             return Phase.PREPARE
 
     def read_memory_mib(self) -> int:
         """What the probe had of its own at its end; 0 if it did not get there."""
         try:
             said = json.loads(_read(self.memory))["own_mib"]
-        except (FileNotFoundError, ValueError, TypeError, KeyError, RecursionError):
+        except NOT_AS_WRITTEN:
             return 0
         return said if isinstance(said, int) else 0
 

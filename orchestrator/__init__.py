@@ -16,7 +16,7 @@ A folder for each stage, in the order the data flows; `run.validate` is the flow
       gate           matrix -> may this release ship?
     running/       cells -> attempts on a cluster
       plan           cells and nodes -> which can run, and why the others can't
-      cluster        what is needed of a cluster; ray_cluster is one, and local_ray starts it
+      cluster        what is needed of a cluster; on_ray/ is one
       schedule       a plan -> attempts, again where it was bad luck
     kept/          what stays on disk
       records        one line per cell that ended; run_directory holds them

@@ -28,7 +28,7 @@ def nodes_of(choice: ClusterChoice) -> tuple[Node, ...]:
     """The nodes of a running cluster, or this machine as the one that a run would start."""
     if choice.address is None:
         return (this_machine(),)
-    from orchestrator.running.ray_cluster import RayCluster
+    from orchestrator.running.on_ray.cluster import RayCluster
 
     cluster = RayCluster(choice, screen().print)
     try:

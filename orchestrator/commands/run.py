@@ -17,7 +17,7 @@ def main(words: Sequence[str]) -> int:
     if not configs:
         return SHIPS
     # Ray takes a second to import, and a mistake in the words should not.
-    from orchestrator.running.ray_cluster import RayCluster
+    from orchestrator.running.on_ray.cluster import RayCluster
 
     with ConsoleProgress(console) as progress:
         run = validate(configs, words, RayCluster, progress)

@@ -12,7 +12,7 @@ from orchestrator.asked.compose import compose
 from orchestrator.kept.run_directory import RunDirectory
 from orchestrator.reports import write_all
 from orchestrator.run import validate
-from orchestrator.running import ray_cluster
+from orchestrator.running.on_ray import cluster as ray_cluster
 from tests.builders import a_failed_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster, SilentProgress
 

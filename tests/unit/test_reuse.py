@@ -14,7 +14,7 @@ from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.record import Record
 from orchestrator.kept.run_directory import RunDirectory
 from orchestrator.run import validate
-from orchestrator.running import ray_cluster
+from orchestrator.running.on_ray import cluster as ray_cluster
 from tests.builders import a_failed_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster, SilentProgress
 

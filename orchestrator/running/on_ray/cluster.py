@@ -1,0 +1,122 @@
+"""The life of our connection to Ray: started or reached, watched, and left."""
+
+import contextlib
+import logging
+import os
+import shutil
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+import ray
+
+from jobs.contract.asked import CellRequest
+from jobs.contract.builds import BuildSpec, ProvisionedBuild
+from orchestrator.asked.config import ClusterChoice
+from orchestrator.errors import ClusterError
+from orchestrator.running import vital
+from orchestrator.running.cluster import Ended, Needs, Node
+from orchestrator.running.on_ray import builds, local, nodes
+from orchestrator.running.on_ray.cells import Cells
+
+STDERR = 2
+REACH_S = 5.0
+
+
+class RayCluster:
+    def __init__(self, choice: ClusterChoice, say: Callable[[str], None]) -> None:
+        self._session: Path | None = None
+        os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+        # Ray would turn SIGTERM into an exit of its own.
+        on_terminate = signal.getsignal(signal.SIGTERM)
+        with contextlib.ExitStack() as undo:
+            undo.enter_context(_silence())
+            try:
+                if choice.address:
+                    _connect(choice)
+                else:
+                    self._session = local.start(choice, say)
+                signal.signal(signal.SIGTERM, on_terminate)
+            # Ray raises Exception itself where its processes are slow to start.
+            except Exception as error:
+                where = choice.address or "this machine"
+                raise ClusterError(
+                    f"Ray on {where} can't be reached or started: {error}"
+                ) from error
+            undo.callback(self._leave)
+            self._undo = undo.pop_all()
+        self._vital = vital.below(os.getpid())
+        self._cells = Cells()
+
+    def nodes(self) -> tuple[Node, ...]:
+        return nodes.alive()
+
+    def provision(
+        self,
+        specs: Sequence[BuildSpec],
+        cache: str,
+        say: Callable[[str], None],
+        *,
+        deadline_s: float,
+    ) -> dict[str, ProvisionedBuild]:
+        return builds.provision(specs, cache, say, deadline_s=deadline_s, check=self._check_vital)
+
+    def submit(self, request: CellRequest, needs: Needs) -> None:
+        self._cells.submit(request, needs)
+
+    def ended(self) -> Iterator[Ended | None]:
+        return self._cells.ended(check=self._check_vital)
+
+    def kill(self, cell_id: str) -> None:
+        nodes.kill_worker_of(cell_id)
+
+    def close(self) -> None:
+        self._cells.cancel()
+        self._undo.close()
+
+    def _leave(self) -> None:
+        intact = all(map(vital.is_alive, self._vital))
+        ray.shutdown(wait_for_processes=True)
+        # What it wrote may tell how it lost a process.
+        if intact and self._session:
+            shutil.rmtree(self._session, ignore_errors=True)
+
+    def _check_vital(self) -> None:
+        """Ray itself would notice later, and end this process without a word."""
+        for process in self._vital:
+            if not vital.is_alive(process):
+                raise ClusterError(
+                    f"Ray lost its {process.name()}: somebody killed or stopped it, or memory ran "
+                    "out. What finished is kept, and the same command goes on from there."
+                )
+
+
+@contextlib.contextmanager
+def _silence() -> Iterator[None]:
+    """Of Ray, whose state dumps and tracebacks go past Python: what matters is raised as well."""
+    ray._private.worker._worker_logs_enabled = False  # noqa: SLF001  there is no public switch
+    kept = os.dup(STDERR)
+    with Path(os.devnull).open("wb") as nowhere:
+        os.dup2(nowhere.fileno(), STDERR)
+    try:
+        yield
+    finally:
+        os.dup2(kept, STDERR)
+        os.close(kept)
+
+
+def _connect(choice: ClusterChoice) -> None:
+    _check_reachable(str(choice.address))
+    ray.init(
+        address=choice.address,
+        log_to_driver=False,
+        logging_level=logging.ERROR,
+    )
+
+
+def _check_reachable(address: str) -> None:
+    """Ray would try for minutes. Addresses that are no HOST:PORT are Ray's to understand."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdigit():
+        socket.create_connection((host, int(port)), timeout=REACH_S).close()

@@ -1,7 +1,7 @@
 """What the flow needs of a cluster. Ray is the answer; tests have a quicker one."""
 
 import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -13,6 +13,16 @@ from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.node.vendors import inventory
 from orchestrator import discretion
 from orchestrator.asked.config import Vendor
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Needs:
+    """What a cell needs of its node."""
+
+    labels: dict[str, str]
+    devices: int
+    memory_gib: float
+    cpus: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,15 +42,17 @@ class Node:
     troubles: tuple[str, ...] = ()
     """What is wrong with it, for a person."""
 
+    def carries(self, labels: Mapping[str, str]) -> bool:
+        return all(self.labels.get(name) == value for name, value in labels.items())
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Needs:
-    """What a cell needs of its node."""
-
-    labels: dict[str, str]
-    devices: int
-    memory_gib: float
-    cpus: int = 1
+    def fits(self, needs: Needs) -> bool:
+        """Whether it could run such a cell if nothing else ran there."""
+        return (
+            self.carries(needs.labels)
+            and self.devices >= needs.devices
+            and self.cpus >= needs.cpus
+            and self.memory_gib >= needs.memory_gib
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

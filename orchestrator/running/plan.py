@@ -59,7 +59,7 @@ def make_plan(
     wanted: dict[str, Needs] = {}
     for cell in cells:
         need = needs(cell, memory_gib.get(cell.id))
-        fitting = [node.name for node in nodes if _fits(node, need)]
+        fitting = [node.name for node in nodes if node.fits(need)]
         if obstacle := _impossible(cell) or (None if fitting else _obstacle(cell, need, nodes)):
             unplaceable[cell.id] = obstacle
         else:
@@ -160,23 +160,10 @@ def _by_host(cells: Iterable[Cell], at_once: int) -> Iterator[Cell]:
             yield from (cell for cell in row if cell is not None)
 
 
-def _fits(node: Node, wanted: Needs) -> bool:
-    return (
-        _has_labels(node, wanted)
-        and node.devices >= wanted.devices
-        and node.cpus >= wanted.cpus
-        and node.memory_gib >= wanted.memory_gib
-    )
-
-
-def _has_labels(node: Node, wanted: Needs) -> bool:
-    return all(node.labels.get(name) == value for name, value in wanted.labels.items())
-
-
 def _obstacle(cell: Cell, wanted: Needs, nodes: Sequence[Node]) -> str:
     """The reason, with the nearest miss where there is one."""
     card = cell.hardware.card or cell.axis("hardware")
-    alike = [node for node in nodes if _has_labels(node, wanted)]
+    alike = [node for node in nodes if node.carries(wanted.labels)]
     if not alike:
         there = ", ".join(sorted({node.card or "cpu only" for node in nodes})) or "no node at all"
         return f"no node with {card} (the cluster has: {there})"

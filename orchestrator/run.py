@@ -26,11 +26,11 @@ from orchestrator.concluded.matrix import Matrix
 from orchestrator.errors import ClusterError, ConfigError, NothingToRunError, StoppedError, heeded
 from orchestrator.kept import evidence, history, reuse, run_directory
 from orchestrator.kept.run_directory import Asked, RunDirectory
-from orchestrator.running.cluster import Cluster
+from orchestrator.running.cluster import BuildKey, Builds, Cluster, Node
 from orchestrator.running.overdue import Overdue
 from orchestrator.running.plan import make_plan
 from orchestrator.running.progress import Progress
-from orchestrator.running.schedule import Places, Schedule
+from orchestrator.running.schedule import Places, Schedule, build_key
 from orchestrator.running.underway import RunningCells
 
 StartCluster = Callable[[ClusterChoice, Callable[[str], None]], Cluster]
@@ -111,24 +111,27 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
     with contextlib.closing(start(config.cluster, progress.say)) as cluster:
         earlier = history.read(run.path.parent)
         todo = reused.left(asked.cells)
-        plan = make_plan(todo, cluster.nodes(), earlier.memory_gib(todo))
-        builds = _provisioned(plan.runnable, cluster, config.cache, progress.say)
+        nodes = cluster.nodes()
+        plan = make_plan(todo, nodes, earlier.memory_gib(todo))
+        builds = _provisioned(plan.runnable, cluster, nodes, config.cache, progress.say)
         # Builds of files that only the nodes have can be compared only now.
-        digests = {cell_id: build.digest for cell_id, build in builds.items()}
-        reused = reuse.decide(plan.runnable, seen, digests, own=own)
+        reused = reuse.decide(plan.runnable, seen, _digests(plan.runnable, builds), own=own)
         reuse.take_over(reused, run)
         plan = dataclasses.replace(plan, runnable=reused.left(plan.runnable))
+        work = earlier.work(plan.runnable)
         progress.planned(
-            earlier.work(plan.runnable),
+            work,
             kept=len(asked.cells) - len(plan.runnable) - len(plan.unplaceable),
             cells=len(asked.cells),
             at_once=plan.at_once,
         )
         overdue = Overdue(plan.runnable, RunningCells())
-        schedule = Schedule(cluster, builds, Places(cells=run.cells.resolve(), cache=config.cache))
-        for record in schedule.run(plan):
-            if record is not None:
-                run.records.append(record)
+        places = Places(cells=run.cells.resolve(), cache=config.cache, home=run.home())
+        schedule = Schedule(cluster, nodes, builds, places, progress.say)
+        for records in schedule.run(plan, work):
+            if records:
+                run.records.append(*records)
+            for record in records:
                 progress.ended(record)
             progress.look(schedule.submitted)
             for cell_id in overdue.among(schedule.submitted):
@@ -183,17 +186,27 @@ def _common(configs: Sequence[Config]) -> Config:
 
 
 def _provisioned(
-    cells: Sequence[Cell], cluster: Cluster, cache: str, say: Callable[[str], None]
-) -> dict[str, ProvisionedBuild]:
-    """The build of every cell, by the cell's id: an engine mode has builds of its own."""
-    builds: dict[str, ProvisionedBuild] = {}
+    cells: Sequence[Cell],
+    cluster: Cluster,
+    nodes: Sequence[Node],
+    cache: str,
+    say: Callable[[str], None],
+) -> Builds:
+    ready: dict[BuildKey, ProvisionedBuild] = {}
     for mode in EngineMode:
         alike = [cell for cell in cells if cell.engine_mode is mode]
         if alike:
             deadline_s = max(cell.deadlines.phases_s[Phase.PROVISION] for cell in alike)
-            ready = cluster.provision(_specs(alike), cache, say, deadline_s=deadline_s)
-            builds |= {cell.id: ready[cell.build.name] for cell in alike}
-    return builds
+            made = cluster.provision(_specs(alike), cache, say, deadline_s=deadline_s)
+            ready |= {(mode, name): build for name, build in made.items()}
+    return Builds(ready={node.id: ready for node in nodes})
+
+
+def _digests(cells: Sequence[Cell], builds: Builds) -> dict[str, str]:
+    """By cell id: of its build, which is the same on every node that has it."""
+    known = {key: build.digest for ready in builds.ready.values() for key, build in ready.items()}
+    keys = {cell.id: build_key(cell) for cell in cells}
+    return {cell_id: known[key] for cell_id, key in keys.items() if key in known}
 
 
 def _specs(cells: Sequence[Cell]) -> list[BuildSpec]:

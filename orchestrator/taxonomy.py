@@ -107,6 +107,11 @@ def is_refusal(category: str) -> bool:
     return taxonomy().categories[category].refusal
 
 
+def is_of_the_cluster(category: str | None) -> bool:
+    """Whether the failure is one of the node's, whatever cell it met."""
+    return category is not None and taxonomy().categories[category].owner == "cluster"
+
+
 def says_nothing_of_vllm(category: str | None) -> bool:
     """Whether the failure neither predicts nor shows what vLLM does on a card."""
     if category is None:

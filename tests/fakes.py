@@ -1,7 +1,7 @@
 """Stand-ins for what fast tests cannot have: a cluster with engines on it."""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from jobs.contract.asked import CellRequest
@@ -47,8 +47,8 @@ class FakeCluster:
         self.provisioned += [spec.name for spec in specs]
         return {spec.name: a_build(spec.name, digest=digest_of(spec)) for spec in specs}
 
-    def submit(self, request: CellRequest, needs: Needs) -> None:
-        del needs
+    def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:
+        del needs, node
         cell_id, number = request.probe.cell_id, request.probe.attempt
         self.submitted.append(cell_id)
         self.isolations.append(request.isolation)
@@ -61,10 +61,10 @@ class FakeCluster:
             end = Ended(cell_id=cell_id, number=number, attempt=attempt)
         self._ended.append(end)
 
-    def ended(self) -> Iterator[Ended | None]:
-        while self._ended:
-            yield self._ended.popleft()
-            yield None
+    def ended(self) -> Sequence[Ended]:
+        ended = [*self._ended]
+        self._ended.clear()
+        return ended
 
     def kill(self, cell_id: str) -> None:
         raise AssertionError(f"{cell_id} ends by itself")

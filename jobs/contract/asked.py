@@ -46,6 +46,17 @@ class Deadlines:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Home:
+    """Where the run keeps its files, which not every node sees."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    folder: str
+    witness: str
+    """A file in there whose name no other run has."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CellRequest:
     """What the orchestrator asks of a node: one attempt of one cell."""
 
@@ -63,6 +74,9 @@ class CellRequest:
 
     workdir: str
     """`.../cells/<id>/<attempt>`: request.json, report.json and probe.log go there."""
+
+    home: Home | None = None
+    """None: whoever runs the cell sees the folder."""
 
     cache: str
     """The cache directory on the node."""

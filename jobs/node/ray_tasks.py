@@ -10,10 +10,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from jobs import processes
-from jobs.contract.asked import CellRequest
+from jobs.contract.asked import CellRequest, Home
 from jobs.contract.attempts import Placement
 from jobs.contract.builds import BuildSpec
 from jobs.contract.terms import Phase, to_json
+from jobs.node import away
 from jobs.node.builds.errors import BuildError, BuildSpecError
 from jobs.node.builds.provision import provision
 from jobs.node.run_cell import run_cell
@@ -24,9 +25,16 @@ POLL_S = 1.0
 Step = dict[str, str]
 
 
-def run_cell_here(request: CellRequest) -> str:
-    """One attempt of a cell; returns an `Attempt` as JSON."""
-    return run_cell(request, _placement())
+def run_cell_here(request: CellRequest) -> tuple[str, away.Files]:
+    """One attempt of a cell: an `Attempt` as JSON, and its files if only this node has them."""
+    with away.moved(request) as (here, files):
+        attempt = run_cell(here, _placement())
+    return attempt, files
+
+
+def phases_of_cells(home: Home, workdirs: list[str], cache: str) -> str:
+    """See `away.phases`; as JSON."""
+    return json.dumps(away.phases(home, workdirs, cache))
 
 
 def kill_worker_of(task: str) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -15,6 +16,7 @@ from typing import Any, ClassVar, Literal
 import filelock
 import pydantic
 
+from jobs.contract.asked import Home
 from jobs.contract.terms import STRICT
 from jobs.secrets import Redactor, redactor
 from orchestrator.asked.cells import Cell
@@ -100,6 +102,12 @@ class RunDirectory:
         self.records.redactor = asked.redactor()
         shown = self.records.redactor.value(_adapter.dump_python(asked, mode="json"))
         self.write("run.json", json.dumps(shown, indent=1))
+
+    def home(self) -> Home:
+        """By which nodes tell whether they see this very directory."""
+        witness = f".{uuid.uuid4().hex}"
+        self.write(witness, "")
+        return Home(folder=str(self.path.resolve()), witness=witness)
 
     def stand_last(self) -> None:
         """Be the newest of all runs in the folder."""

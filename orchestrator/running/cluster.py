@@ -1,7 +1,7 @@
 """What the flow needs of a cluster. Ray is the answer; tests have a quicker one."""
 
 import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ import pydantic
 from jobs.contract.asked import CellRequest
 from jobs.contract.attempts import Attempt
 from jobs.contract.builds import BuildSpec, ProvisionedBuild
+from jobs.contract.terms import EngineMode
 from jobs.node.vendors import inventory
 from orchestrator import discretion
 from orchestrator.asked.config import Vendor
@@ -65,6 +66,21 @@ class Ended:
     infrastructure_error: str | None = None
 
 
+BuildKey = tuple[EngineMode, str]
+"""An engine mode has builds of its own, by name."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Builds:
+    """What became of builds on the nodes."""
+
+    ready: dict[str, dict[BuildKey, ProvisionedBuild]] = field(default_factory=dict)
+    """By node id."""
+
+    troubles: dict[str, dict[BuildKey, str]] = field(default_factory=dict)
+    """By node id: why it has no such build."""
+
+
 def this_machine() -> Node:
     """This machine as a node of its own, without starting anything."""
     here = inventory()
@@ -102,10 +118,10 @@ class Cluster(Protocol):
         """
         ...
 
-    def submit(self, request: CellRequest, needs: Needs) -> None: ...
+    def submit(self, request: CellRequest, needs: Needs, node: Node) -> None: ...
 
-    def ended(self) -> Iterator[Ended | None]:
-        """Yield attempts as they end, until none that was submitted is left; None now and then."""
+    def ended(self) -> Sequence[Ended]:
+        """The attempts that ended since the last call, after waiting a moment for the first."""
         ...
 
     def kill(self, cell_id: str) -> None:

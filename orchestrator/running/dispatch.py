@@ -9,7 +9,7 @@ that is worth the start of another host.
 import heapq
 import itertools
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
 from orchestrator.running.cluster import Needs, Node
@@ -115,6 +115,8 @@ class Dispatcher:
         self._stale: set[str] = set()
         """Nodes where something may be able to start since they were last looked at."""
 
+        self._may_strand = True
+
     def add(self, waiting: Waiting) -> None:
         needs, work = waiting.needs, waiting.work
         kind = _Kind(
@@ -130,6 +132,7 @@ class Dispatcher:
         self._waiting[kind] += 1
         self._changed(group)
         self._stale |= self._places.keys()
+        self._may_strand = True
 
     def join(self, node: Node) -> None:
         self._places[node.id] = _Place(
@@ -140,6 +143,7 @@ class Dispatcher:
     def leave(self, node_id: str) -> tuple[str, ...]:
         """The node is gone; returns the cells that ran on it, which have not ended for us."""
         self._places.pop(node_id, None)
+        self._may_strand = True
         self._stale |= self._places.keys()
         for group in self._groups.values():
             group.hosts.discard(node_id)
@@ -155,6 +159,7 @@ class Dispatcher:
         """The build can't be made on the node."""
         if place := self._places.get(node_id):
             place.closed.add(build)
+            self._may_strand = True
 
     def shun(self, node_id: str) -> None:
         """From now on the node only gets what no other can take."""
@@ -173,6 +178,7 @@ class Dispatcher:
             yield from self._started(kind, free)
             if kind.devices > 1 and (place := self._to_hold(kind)):
                 held.add(place.node.id)
+        self._stale |= held
 
     def ended(self, cell_id: str) -> None:
         waiting, group, node_id = self._running.pop(cell_id)
@@ -186,11 +192,14 @@ class Dispatcher:
 
     def forget(self) -> tuple[Waiting, ...]:
         """Take out, and return, all that waits."""
-        return self._drained(self._groups.values())
+        return self._drained(lambda *_: True)
 
     def stranded(self) -> tuple[Waiting, ...]:
         """Take out, and return, what waits and has no node that could take it."""
-        return self._drained(group for group in self._groups.values() if self._is_stranded(group))
+        if not self._may_strand:
+            return ()
+        self._may_strand = False
+        return self._drained(lambda waiting, group: not self._has_place(waiting, group))
 
     @property
     def waiting(self) -> int:
@@ -288,8 +297,11 @@ class Dispatcher:
     def _could_take(self, group: _Group, place: _Place) -> bool:
         return place.fits(group.kind) and group.build not in place.closed
 
-    def _is_stranded(self, group: _Group) -> bool:
-        return not any(self._could_take(group, place) for place in self._places.values())
+    def _has_place(self, waiting: Waiting, group: _Group) -> bool:
+        return any(
+            self._could_take(group, place) and waiting.needs.memory_gib <= place.node.memory_gib
+            for place in self._places.values()
+        )
 
     def _to_hold(self, kind: _Kind) -> _Place | None:
         """Where a gang that still waits will find its devices: they are not given to others."""
@@ -304,12 +316,15 @@ class Dispatcher:
             entry = -group.score, next(self._number), group.version, group
             heapq.heappush(self._heaps.setdefault(group.kind, []), entry)
 
-    def _drained(self, groups: Iterable[_Group]) -> tuple[Waiting, ...]:
+    def _drained(self, goes: Callable[[Waiting, _Group], bool]) -> tuple[Waiting, ...]:
         out: list[Waiting] = []
-        for group in groups:
-            out += [waiting for *_, waiting in sorted(group.queue)]
-            self._waiting[group.kind] -= len(group.queue)
-            group.queue.clear()
-            group.left_s = 0.0
-            self._changed(group)
+        for group in self._groups.values():
+            gone = [waiting for *_, waiting in sorted(group.queue) if goes(waiting, group)]
+            if gone:
+                group.queue = [each for each in group.queue if not goes(each[2], group)]
+                heapq.heapify(group.queue)
+                group.left_s -= sum(waiting.work.seconds for waiting in gone)
+                self._waiting[group.kind] -= len(gone)
+                self._changed(group)
+                out += gone
         return tuple(out)

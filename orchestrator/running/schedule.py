@@ -1,10 +1,11 @@
 """Run a plan: submit, collect, judge, and try again what another attempt may change."""
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.contract.asked import Home
 from jobs.contract.builds import ProvisionedBuild
 from jobs.contract.terms import Isolation
 from jobs.node.cell_files import CellFiles
@@ -13,9 +14,12 @@ from orchestrator.asked.cells import Cell
 from orchestrator.concluded import causes
 from orchestrator.concluded.judge import Judgement, Verdict, judge, not_run
 from orchestrator.concluded.record import Record
-from orchestrator.running.cluster import Cluster, Ended, Needs
+from orchestrator.running.cluster import BuildKey, Builds, Cluster, Ended, Needs, Node
+from orchestrator.running.dispatch import Dispatcher, Waiting
+from orchestrator.running.forecast import Work
 from orchestrator.running.plan import Plan
-from orchestrator.taxonomy import Retry, taxonomy
+from orchestrator.running.quarantine import Quarantine
+from orchestrator.taxonomy import Retry, is_of_the_cluster, taxonomy
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -32,6 +36,7 @@ class Places:
 
     cells: Path
     cache: str
+    home: Home | None = None
 
     def workdir(self, cell_id: str, attempt: int) -> str:
         return str(self.cells / cell_id / str(attempt))
@@ -39,62 +44,109 @@ class Places:
 
 class Schedule:
     """
-    One pass over a plan. Yields a record for every cell, as soon as it is known, and None
-    now and then while nothing ends.
+    One pass over a plan. Yields the records of cells as soon as they are known, several at
+    once or, now and then while nothing ends, none.
     """
 
     def __init__(
-        self, cluster: Cluster, builds: Mapping[str, ProvisionedBuild], places: Places
+        self,
+        cluster: Cluster,
+        nodes: Sequence[Node],
+        builds: Builds,
+        places: Places,
+        say: Callable[[str], None],
     ) -> None:
-        """*builds* is by cell id."""
         self.submitted: dict[str, str] = {}
-        """Cell id to the folder of its attempt, of those that have not ended."""
+        """Cell id to the folder of its attempt, of those that a node was asked to run."""
 
         self._cluster = cluster
+        self._nodes = {node.id: node for node in nodes}
         self._builds = builds
         self._places = places
+        self._say = say
+        self._dispatcher = Dispatcher()
+        self._quarantine = Quarantine()
         self._cells: dict[str, Cell] = {}
+        self._work: Mapping[str, Work] = {}
         self._needs: dict[str, Needs] = {}
+        self._where: dict[str, str] = {}
         self._earlier: dict[str, tuple[Trouble, ...]] = {}
 
-    def run(self, plan: Plan) -> Iterator[Record | None]:
-        for cell_id, reason in plan.unplaceable.items():
-            yield Record(cell_id=cell_id, judgement=not_run(reason))
-        self._needs = plan.needs
+    def run(self, plan: Plan, work: Mapping[str, Work]) -> Iterator[tuple[Record, ...]]:
+        """*work* is by cell id: what each probably costs."""
+        yield tuple(
+            Record(cell_id=cell_id, judgement=not_run(reason))
+            for cell_id, reason in plan.unplaceable.items()
+        )
+        self._needs, self._work = plan.needs, work
+        for node in self._nodes.values():
+            self._dispatcher.join(node)
+            for build in self._builds.ready.get(node.id, ()):
+                self._dispatcher.open(node.id, build)
+            for build in self._builds.troubles.get(node.id, ()):
+                self._dispatcher.close(node.id, build)
         for cell in plan.runnable:
             self._cells[cell.id] = cell
-            self._earlier[cell.id] = ()
-            self._submit(cell)
-        for end in self._cluster.ended():
-            yield None if end is None else self._record(end)
+            self._queue(cell, avoid=frozenset())
+        while self._dispatcher.waiting or self._dispatcher.running:
+            yield tuple(map(self._stranded, self._dispatcher.stranded()))
+            for waiting, node in self._dispatcher.starts():
+                self._submit(waiting.cell_id, node)
+            yield tuple(filter(None, map(self._record, self._cluster.ended())))
 
-    def _submit(self, cell: Cell) -> None:
-        earlier = self._earlier[cell.id]
-        number = len(earlier) + 1
-        workdir = self.submitted[cell.id] = self._places.workdir(cell.id, number)
+    def _queue(self, cell: Cell, *, avoid: frozenset[str]) -> None:
+        work = self._work[cell.id]
+        if self._isolation(cell) is not cell.isolation:
+            work = dataclasses.replace(work, host=None)
+        self._dispatcher.add(
+            Waiting(
+                cell_id=cell.id,
+                needs=self._needs[cell.id],
+                work=work,
+                build=build_key(cell),
+                avoid=avoid,
+            )
+        )
+
+    def _isolation(self, cell: Cell) -> Isolation:
+        """Of its next attempt."""
+        earlier = self._earlier.get(cell.id, ())
+        fresh = any(trouble.retry is Retry.FRESH_HOST for trouble in earlier)
+        return Isolation.COLD if fresh else cell.isolation
+
+    def _submit(self, cell_id: str, node: Node) -> None:
+        cell = self._cells[cell_id]
+        number = len(self._earlier.get(cell_id, ())) + 1
+        workdir = self.submitted[cell_id] = self._places.workdir(cell_id, number)
+        self._where[cell_id] = node.id
         CellFiles(folder=Path(workdir)).withdraw_request()
         request = cell_request(
             cell,
-            self._builds[cell.id],
+            self._builds.ready[node.id][build_key(cell)],
             attempt=number,
             workdir=workdir,
             cache=self._places.cache,
         )
-        if any(trouble.retry is Retry.FRESH_HOST for trouble in earlier):
-            request = dataclasses.replace(request, isolation=Isolation.COLD)
-        self._cluster.submit(request, self._needs[cell.id])
+        request = dataclasses.replace(
+            request, isolation=self._isolation(cell), home=self._places.home
+        )
+        self._cluster.submit(request, self._needs[cell_id], node)
 
     def _record(self, end: Ended) -> Record | None:
         """The record of the cell, or None when it is tried once more."""
-        cell = self._cells[end.cell_id]
-        earlier = self._earlier[cell.id]
-        build = self._builds[cell.id]
+        cell, node_id = self._cells[end.cell_id], self._where.pop(end.cell_id)
+        earlier = self._earlier.get(cell.id, ())
+        build = self._builds.ready[node_id][build_key(cell)]
         judgement, trouble = self._judge(cell, build, end)
+        self._dispatcher.ended(cell.id)
+        del self.submitted[cell.id]
+        is_the_nodes = end.attempt is None or is_of_the_cluster(judgement.category)
+        if self._quarantine.note(node_id, cell.id, is_the_nodes=is_the_nodes):
+            self._shun(self._nodes[node_id], judgement)
         if trouble is not None and _is_worth_it(trouble, earlier, cell.attempts):
             self._earlier[cell.id] = (*earlier, trouble)
-            self._submit(cell)
+            self._queue(cell, avoid=frozenset({node_id} if is_the_nodes else ()))
             return None
-        del self.submitted[cell.id]
         return Record(
             cell_id=cell.id,
             digest=cell.digest(build.digest),
@@ -104,6 +156,25 @@ class Schedule:
             earlier=tuple(trouble.why for trouble in earlier),
             judgement=judgement,
         )
+
+    def _shun(self, node: Node, judgement: Judgement) -> None:
+        self._dispatcher.shun(node.id)
+        if len(self._nodes) > 1:
+            why = "; ".join(judgement.reasons)
+            self._say(
+                f"{node.name} is in quarantine, since it failed one cell after the other for "
+                f"reasons of its own ({why}): it gets what no other node can run"
+            )
+
+    def _stranded(self, waiting: Waiting) -> Record:
+        cell = self._cells[waiting.cell_id]
+        troubles = [
+            f"{self._nodes[node_id].name}: {why}"
+            for node_id, by_build in self._builds.troubles.items()
+            if (why := by_build.get(build_key(cell)))
+        ]
+        reason = "; ".join(["no node that could run it is left", *dict.fromkeys(troubles)])
+        return Record(cell_id=cell.id, judgement=not_run(reason))
 
     def _judge(
         self, cell: Cell, build: ProvisionedBuild, end: Ended
@@ -118,6 +189,11 @@ class Schedule:
             return judgement, None
         why = f"{category}: {causes.one_line(cell, end.attempt, category)}"
         return judgement, Trouble(why=why, retry=taxonomy().categories[category].retry)
+
+
+def build_key(cell: Cell) -> BuildKey:
+    """An engine mode has builds of its own."""
+    return cell.engine_mode, cell.build.name
 
 
 def _is_worth_it(trouble: Trouble, earlier: Sequence[Trouble], attempts: int) -> bool:

@@ -10,8 +10,10 @@ from jobs.contract.terms import Isolation, Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.record import Record
+from orchestrator.running.cluster import Builds
+from orchestrator.running.forecast import Work
 from orchestrator.running.plan import Plan, needs
-from orchestrator.running.schedule import Places, Schedule
+from orchestrator.running.schedule import Places, Schedule, build_key
 from tests.builders import a_build, a_cell, a_failed_report, a_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster
 
@@ -25,8 +27,15 @@ def a_plan(cell: Cell) -> Plan:
 
 def run(cluster: FakeCluster, plan: Plan | None = None) -> list[Record]:
     plan = plan or a_plan(CELL)
-    places = Places(cells=Path("cells"), cache="cache")
-    return [*filter(None, Schedule(cluster, {CELL.id: a_build()}, places).run(plan))]
+    schedule = a_schedule(cluster, Path("cells"))
+    work = {cell.id: Work(seconds=1.0) for cell in plan.runnable}
+    return [record for records in schedule.run(plan, work) for record in records]
+
+
+def a_schedule(cluster: FakeCluster, cells: Path) -> Schedule:
+    nodes = cluster.nodes()
+    builds = Builds(ready={node.id: {build_key(CELL): a_build()} for node in nodes})
+    return Schedule(cluster, nodes, builds, Places(cells=cells, cache="cache"), print)
 
 
 def test_a_cell_whose_node_is_lost_is_tried_once_more() -> None:
@@ -112,11 +121,10 @@ def test_a_failure_that_would_come_again_is_not_tried_again() -> None:
 
 
 def test_an_attempt_that_waits_looks_as_if_no_node_had_ever_begun_with_it(tmp_path: Path) -> None:
-    places = Places(cells=tmp_path, cache="cache")
-    request = Path(places.workdir(CELL.id, 1), "request.json")
+    request = tmp_path / CELL.id / "1" / "request.json"
     request.mkdir(parents=True)
 
-    next(Schedule(FakeCluster(), {CELL.id: a_build()}, places).run(a_plan(CELL)))
+    [*_] = a_schedule(FakeCluster(), tmp_path).run(a_plan(CELL), {CELL.id: Work(seconds=1.0)})
 
     assert not request.exists()
 

@@ -1,61 +1,100 @@
 """Attempts of cells as Ray's tasks."""
 
 import contextlib
-from collections.abc import Callable, Iterator
+import dataclasses
+import time
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import pydantic
 import ray
 import ray.exceptions
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.contract.asked import CellRequest
+from jobs.contract.attempts import Attempt
 from jobs.node import ray_tasks
-from orchestrator.running.cluster import Ended, Needs, read_attempt
+from jobs.node.away import LARGEST
+from jobs.node.cell_files import CellFiles
+from orchestrator.running.cluster import Ended, Needs, Node, read_attempt
+from orchestrator.running.on_ray.mirror import Mirror
 from orchestrator.running.on_ray.wording import one_line
 
 POLL_S = 0.5
+
+RunCell = Callable[[CellRequest], tuple[str, Mapping[str, bytes]]]
 
 
 class Cells:
     """Those that were submitted and have not ended."""
 
-    def __init__(self) -> None:
-        self._running: dict[Any, tuple[str, int]] = {}
-        # A cell is tried again by the schedule, which records it; never behind its back.
-        self._run_cell: Any = ray.remote(max_retries=0)(ray_tasks.run_cell_here)
+    def __init__(self, run_cell: RunCell = ray_tasks.run_cell_here) -> None:
+        self._sent: dict[Any, tuple[str, CellRequest]] = {}
+        """By Ray's reference: the id of the node, and what it was asked."""
 
-    def submit(self, request: CellRequest, needs: Needs) -> None:
+        # A cell is tried again by the schedule, which records it; never behind its back.
+        self._run_cell: Any = ray.remote(max_retries=0)(run_cell)
+        self._mirror = Mirror(_on)
+
+    def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:
         task = self._run_cell.options(
             name=request.probe.cell_id,
             num_cpus=needs.cpus,
             num_gpus=needs.devices,
             memory=int(needs.memory_gib * 2**30),
-            label_selector=needs.labels,
+            scheduling_strategy=_on(node.id),
         )
-        attempt = request.probe.cell_id, request.probe.attempt
-        self._running[task.remote(request)] = attempt
+        self._sent[task.remote(request)] = node.id, request
 
-    def ended(self, *, check: Callable[[], None]) -> Iterator[Ended | None]:
-        while self._running:
-            check()
-            done, _ = ray.wait(list(self._running), num_returns=1, timeout=POLL_S)
-            for reference in done:
-                yield _ended(reference, *self._running.pop(reference))
-            yield None
+    def ended(self) -> list[Ended]:
+        """All that ended, after waiting a moment for the first."""
+        references = list(self._sent)
+        if not references:
+            time.sleep(POLL_S)
+            return []
+        self._mirror.look(self._sent.values())
+        if not ray.wait(references, num_returns=1, timeout=POLL_S)[0]:
+            return []
+        done, _ = ray.wait(references, num_returns=len(references), timeout=0)
+        return [_ended(reference, self._sent.pop(reference)[1]) for reference in done]
 
     def cancel(self) -> None:
-        for reference in self._running:
+        for reference in self._sent:
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.cancel(reference, force=True)
-        self._running.clear()
+        self._sent.clear()
 
 
-def _ended(reference: Any, cell_id: str, number: int) -> Ended:
+def _on(node_id: str) -> Any:
+    """Hard: a task for a node that is gone fails at once, rather than wait for ever."""
+    return NodeAffinitySchedulingStrategy(node_id, soft=False)
+
+
+def _ended(reference: Any, request: CellRequest) -> Ended:
+    cell_id, number = request.probe.cell_id, request.probe.attempt
     try:
-        attempt = read_attempt(ray.get(reference))
+        text, files = ray.get(reference)
+        attempt = _brought_home(read_attempt(text), request, files)
     except ray.exceptions.RayError as error:
-        return Ended(cell_id=cell_id, number=number, infrastructure_error=one_line(error))
+        trouble = one_line(error)
     except pydantic.ValidationError as invalid:
         trouble = f"the node's answer is not valid: {one_line(invalid)}"
-        return Ended(cell_id=cell_id, number=number, infrastructure_error=trouble)
-    return Ended(cell_id=cell_id, number=number, attempt=attempt)
+    except (OSError, ValueError, zlib.error) as error:
+        trouble = f"what the node sent can't be kept: {error}"
+    else:
+        return Ended(cell_id=cell_id, number=number, attempt=attempt)
+    return Ended(cell_id=cell_id, number=number, infrastructure_error=trouble)
+
+
+def _brought_home(attempt: Attempt, request: CellRequest, files: Mapping[str, bytes]) -> Attempt:
+    if not files:
+        return attempt
+    home = CellFiles(folder=Path(request.workdir))
+    home.folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        if Path(name).name != name:
+            raise ValueError(f"{name} is no file of an attempt's folder")
+        (home.folder / name).write_bytes(zlib.decompressobj().decompress(content, LARGEST))
+    return dataclasses.replace(attempt, log=str(home.log))

@@ -62,11 +62,12 @@ class RayCluster:
     ) -> dict[str, ProvisionedBuild]:
         return builds.provision(specs, cache, say, deadline_s=deadline_s, check=self._check_vital)
 
-    def submit(self, request: CellRequest, needs: Needs) -> None:
-        self._cells.submit(request, needs)
+    def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:
+        self._cells.submit(request, needs, node)
 
-    def ended(self) -> Iterator[Ended | None]:
-        return self._cells.ended(check=self._check_vital)
+    def ended(self) -> Sequence[Ended]:
+        self._check_vital()
+        return self._cells.ended()
 
     def kill(self, cell_id: str) -> None:
         nodes.kill_worker_of(cell_id)

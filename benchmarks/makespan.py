@@ -19,9 +19,10 @@ from pathlib import Path
 
 from jobs.contract.terms import EngineMode
 from orchestrator.running.cluster import Needs, Node
-from orchestrator.running.dispatch import Dispatcher, Waiting
+from orchestrator.running.dispatch import Dispatcher
 from orchestrator.running.forecast import HOST_BOOT_S, Work
 from orchestrator.running.plan import ANY_CPU
+from orchestrator.running.waiting import Waiting
 
 TIMELINES = Path(__file__).parents[1] / "tests" / "unit" / "timelines"
 CARDS = {"h100": 16, "h200": 12, "b200": 8, "mi300x": 16, "mi355x": 8}

@@ -15,10 +15,11 @@ from orchestrator.concluded import causes
 from orchestrator.concluded.judge import Judgement, Verdict, judge, not_run
 from orchestrator.concluded.record import Record
 from orchestrator.running.cluster import BuildKey, Builds, Cluster, Ended, Needs, Node
-from orchestrator.running.dispatch import Dispatcher, Waiting
+from orchestrator.running.dispatch import Dispatcher
 from orchestrator.running.forecast import Work
 from orchestrator.running.plan import Plan
 from orchestrator.running.quarantine import Quarantine
+from orchestrator.running.waiting import Waiting
 from orchestrator.taxonomy import Retry, is_of_the_cluster, taxonomy
 
 

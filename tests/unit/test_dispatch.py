@@ -6,8 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.running.cluster import Needs, Node
-from orchestrator.running.dispatch import Dispatcher, Waiting
+from orchestrator.running.dispatch import Dispatcher
 from orchestrator.running.forecast import Work
+from orchestrator.running.waiting import Waiting
 
 H200 = {"vm.card": "h200"}
 

@@ -13,7 +13,7 @@ from types import FrameType
 import pydantic
 import yaml
 
-from jobs.contract.builds import BuildSpec, ProvisionedBuild
+from jobs.contract.builds import BuildSpec
 from jobs.contract.terms import EngineMode, Phase
 from jobs.secrets import Redactor
 from orchestrator import discretion
@@ -26,7 +26,7 @@ from orchestrator.concluded.matrix import Matrix
 from orchestrator.errors import ClusterError, ConfigError, NothingToRunError, StoppedError, heeded
 from orchestrator.kept import evidence, history, reuse, run_directory
 from orchestrator.kept.run_directory import Asked, RunDirectory
-from orchestrator.running.cluster import BuildKey, Builds, Cluster, Node
+from orchestrator.running.cluster import Builds, Cluster
 from orchestrator.running.overdue import Overdue
 from orchestrator.running.plan import make_plan
 from orchestrator.running.progress import Progress
@@ -113,7 +113,7 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
         todo = reused.left(asked.cells)
         nodes = cluster.nodes()
         plan = make_plan(todo, nodes, earlier.memory_gib(todo))
-        builds = _provisioned(plan.runnable, cluster, nodes, config.cache, progress.say)
+        builds = _provisioned(plan.runnable, cluster, config.cache, progress.say)
         # Builds of files that only the nodes have can be compared only now.
         reused = reuse.decide(plan.runnable, seen, _digests(plan.runnable, builds), own=own)
         reuse.take_over(reused, run)
@@ -186,20 +186,15 @@ def _common(configs: Sequence[Config]) -> Config:
 
 
 def _provisioned(
-    cells: Sequence[Cell],
-    cluster: Cluster,
-    nodes: Sequence[Node],
-    cache: str,
-    say: Callable[[str], None],
+    cells: Sequence[Cell], cluster: Cluster, cache: str, say: Callable[[str], None]
 ) -> Builds:
-    ready: dict[BuildKey, ProvisionedBuild] = {}
+    builds = Builds()
     for mode in EngineMode:
         alike = [cell for cell in cells if cell.engine_mode is mode]
         if alike:
             deadline_s = max(cell.deadlines.phases_s[Phase.PROVISION] for cell in alike)
-            made = cluster.provision(_specs(alike), cache, say, deadline_s=deadline_s)
-            ready |= {(mode, name): build for name, build in made.items()}
-    return Builds(ready={node.id: ready for node in nodes})
+            builds |= cluster.provision(_specs(alike), cache, say, deadline_s=deadline_s)
+    return builds
 
 
 def _digests(cells: Sequence[Cell], builds: Builds) -> dict[str, str]:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from jobs.contract.asked import CellRequest, Home
+from jobs.node import caches
 from jobs.node.cell_files import CellFiles
 
 LARGEST = 16 * 2**20
@@ -29,7 +30,7 @@ def sees(home: Home) -> bool:
 
 def folder_of(home: Home, workdir: str, cache: str) -> Path:
     inside = Path(workdir).relative_to(home.folder)
-    return Path(cache).expanduser() / "away" / home.witness.lstrip(".") / inside
+    return caches.folder(cache) / "away" / home.witness.lstrip(".") / inside
 
 
 @contextmanager

@@ -16,7 +16,7 @@ import jobs
 from jobs import processes
 from jobs.contract.asked import CellRequest
 from jobs.contract.emulation import EMULATION_VARIABLE, Emulation, PackageSet
-from jobs.node import runtime_folder
+from jobs.node import caches, runtime_folder
 from jobs.node.errors import NodeError
 from jobs.quiet import NO_USAGE_REPORTS
 from jobs.secrets import NAMES_VARIABLE
@@ -134,7 +134,7 @@ def _interprets_triton(request: CellRequest) -> bool:
 def _folder_of(package: Path, request: CellRequest) -> Path:
     """A folder with our package and nothing of what lies beside it."""
     name = hashlib.sha256(str(package).encode()).hexdigest()[:12]
-    folder = Path(request.cache, "import", name)
+    folder = caches.folder(request.cache) / "import" / name
     folder.mkdir(parents=True, exist_ok=True)
     with suppress(FileExistsError):
         (folder / package.name).symlink_to(package)

@@ -50,7 +50,8 @@ def load(raw: Mapping[str, Any], files: ConfFiles, unresolved: Sequence[str] = (
         config,
         build=builds,
         evidence=_evidence(config, files),
-        cache=str(Path(config.cache).expanduser().absolute()),
+        # That of a home is each node's own.
+        cache=config.cache if config.cache.startswith("~") else str(Path(config.cache).absolute()),
     )
 
 

@@ -147,8 +147,8 @@ def sentences(reuse: Reuse) -> Iterator[str]:
 
 
 def _digest_at_hand(spec: BuildSpec, cluster: ClusterChoice) -> str | None:
-    """A cluster that runs already may have other files below the same names."""
-    if cluster.address and (spec.wheel or spec.interpreter or spec.checkout):
+    """An interpreter is the nodes', and those of a cluster may have another below its name."""
+    if cluster.address and spec.interpreter:
         return None
     with suppress(BuildError, OSError):
         return digest_of(spec)

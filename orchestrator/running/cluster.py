@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import pydantic
 
@@ -80,6 +80,46 @@ class Builds:
     troubles: dict[str, dict[BuildKey, str]] = field(default_factory=dict)
     """By node id: why it has no such build."""
 
+    def __or__(self, other: "Builds") -> "Builds":
+        return Builds(
+            ready=_united(self.ready, other.ready),
+            troubles=_united(self.troubles, other.troubles),
+        )
+
+
+T = TypeVar("T")
+
+
+def _united(
+    one: Mapping[str, dict[BuildKey, T]], other: Mapping[str, dict[BuildKey, T]]
+) -> dict[str, dict[BuildKey, T]]:
+    return {node_id: one.get(node_id, {}) | other.get(node_id, {}) for node_id in {**one, **other}}
+
+
+Whose = Literal["user", "node"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildReady:
+    node_id: str
+    key: BuildKey
+    build: ProvisionedBuild
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BuildTrouble:
+    """The node does not get the build."""
+
+    node_id: str
+    key: BuildKey
+    message: str
+    whose: Whose
+    """Who could mend it."""
+
+
+BuildNews = str | BuildReady | BuildTrouble
+"""A line to say, or the end that a build came to on a node."""
+
 
 def this_machine() -> Node:
     """This machine as a node of its own, without starting anything."""
@@ -109,12 +149,12 @@ class Cluster(Protocol):
         say: Callable[[str], None],
         *,
         deadline_s: float,
-    ) -> dict[str, ProvisionedBuild]:
+    ) -> Builds:
         """
-        Make every build ready, each within *deadline_s*, and return each by name.
+        Make every build ready on every node, each within *deadline_s*.
 
-        Raises ConfigError for what the user can mend (all builds' mistakes at
-        once), ClusterError for what went wrong on the way.
+        Raises ConfigError for what the user can mend (all builds' mistakes at once),
+        ClusterError for what went wrong on the way, if no node has a build in the end.
         """
         ...
 

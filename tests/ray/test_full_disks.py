@@ -54,7 +54,7 @@ def test_a_run_directory_that_can_t_be_made_is_said_before_ray_starts(
 def test_a_full_cache_or_temporary_folder_is_one_clear_message(
     drive: StartDriver, tmp_path: Path, place: str
 ) -> None:
-    with small_disk(tmp_path / place, "size=16k") as disk:
+    with small_disk(tmp_path / place, "size=16k,mode=700") as disk:
         disk.fill()
         if place == "cache":
             driver = drive(*ONE, f"cache={disk.folder}", prefix=disk.prefix)

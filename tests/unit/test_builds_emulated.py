@@ -399,7 +399,7 @@ def test_too_little_space_is_said_before_anything_is_fetched(
     error = refused(a_spec(), cache)
 
     assert isinstance(error, BuildNodeError)
-    assert "GiB left and an environment takes 1000000000" in error.message
+    assert "needs about 1000000000.0 GiB" in error.message
     assert left(cache) == set()
 
 

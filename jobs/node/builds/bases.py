@@ -2,7 +2,6 @@
 
 import os
 import platform
-import shutil
 import sys
 import time
 from dataclasses import asdict, dataclass
@@ -11,13 +10,15 @@ from typing import Any
 
 from jobs.contract.builds import BuildSpec
 from jobs.contract.terms import EngineMode
-from jobs.node.builds import digests, emulated, folders, interpreter, requirements, store, uv
-from jobs.node.builds.errors import BuildNodeError, BuildSpecError
+from jobs.node.builds import digests, emulated, folders, interpreter, requirements, space, store, uv
+from jobs.node.builds.errors import BuildSpecError
 from jobs.node.builds.uv import Say
 
-GIB = 2**30
 SPACE_GIB = {"cpu": 5, "emulated": 6, "other": 14}
 """What an environment takes while it is made, with uv's cache on the same disk."""
+
+MARGIN = 1.25
+"""Over the size of the finished environment, where that is known."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,18 +47,18 @@ class Base:
     seconds: float = 0.0
 
 
-def ready(spec: BuildSpec, cache: Path, say: Say) -> tuple[Base, bool]:
-    """The base, and whether it was there before."""
+def ready(spec: BuildSpec, cache: Path, say: Say, *, known_mib: int) -> tuple[Base, bool]:
+    """The base, and whether it was there before. *known_mib* is its size elsewhere, or 0."""
     if spec.interpreter is not None:
         return _in_place(spec.interpreter), True
     digest = digests.of_environment(spec)
     folder = cache / "builds" / f"{digest[:20]}-{_place(spec, cache)}"
-    return store.ready(
-        folder,
-        look=_look,
-        make=lambda lock: asdict(_made(spec, digest, folder, say, lock)),
-        say=say,
-    )
+
+    def make(lock: int) -> dict[str, Any]:
+        space.require(folder, _needed_gib(spec, known_mib))
+        return asdict(_made(spec, digest, folder, say, lock))
+
+    return store.ready(folder, look=_look, make=make, say=say)
 
 
 def _in_place(name: str) -> Base:
@@ -102,7 +103,6 @@ def _look(manifest: dict[str, Any]) -> Base:
 
 def _made(spec: BuildSpec, digest: str, folder: Path, say: Say, lock: int) -> Base:
     started = time.monotonic()
-    _require_space(folder, spec)
     environment = folder / "env"
     uv.make_environment(environment, say=say, lock=lock)
     fill = emulated.fill if spec.engine_mode is EngineMode.EMULATED else _fill
@@ -143,12 +143,10 @@ def _fill(environment: Path, spec: BuildSpec, say: Say, lock: int) -> None:
     )
 
 
-def _require_space(folder: Path, spec: BuildSpec) -> None:
-    kind = "emulated" if spec.engine_mode is EngineMode.EMULATED else spec.torch_backend
-    needed = SPACE_GIB.get(kind, SPACE_GIB["other"])
-    free = shutil.disk_usage(folder).free / GIB
-    if free < needed:
-        raise BuildNodeError(
-            f"{folder.parent} has {free:.1f} GiB left and an environment takes {needed}: "
-            f"free some, or set `cache` to another disk"
-        )
+def _needed_gib(spec: BuildSpec, known_mib: int) -> float:
+    if spec.engine_mode is EngineMode.EMULATED:
+        # Most of it goes again: the wheel for GPUs, of which the Python half is kept.
+        return SPACE_GIB["emulated"]
+    if known_mib:
+        return known_mib / 1024 * MARGIN
+    return SPACE_GIB.get(spec.torch_backend, SPACE_GIB["other"])

@@ -3,40 +3,56 @@
 import dataclasses
 import errno
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.contract.terms import EngineMode
+from jobs.node import caches
 from jobs.node.builds import bases, checkouts, digests, overlays, package_sets, patches
 from jobs.node.builds.bases import Base
 from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError
 from jobs.node.builds.overlays import Overlay
 
 
-def provision(spec: BuildSpec, cache: Path, say: Callable[[str], None]) -> ProvisionedBuild:
-    """Once per node: whoever comes later reuses it. Raises BuildError, which names the build."""
+def provision(
+    spec: BuildSpec, cache: Path, say: Callable[[str], None], *, known_mib: int = 0
+) -> ProvisionedBuild:
+    """
+    Once per node: whoever comes later reuses it. Raises BuildError, which names the build.
+
+    *known_mib* is the size that the build has on another node, if one has it.
+    """
 
     def say_of_build(text: str) -> None:
         say(f"{spec.name}: {text}")
 
     started = time.monotonic()
-    cache = cache.expanduser().resolve()
-    try:
+    cache = caches.folder(cache).resolve()
+    with naming(spec.name, cache):
         _check(spec)
-        base, base_reused = bases.ready(spec, cache, say_of_build)
+        caches.secure(cache)
+        base, base_reused = bases.ready(spec, cache, say_of_build, known_mib=known_mib)
         sites, sites_reused = package_sets.ready(spec, base.python, cache, say_of_build)
         overlay, overlay_reused = _overlay(spec, base, cache, say_of_build)
-    except BuildError as error:
-        raise type(error)(f"build {spec.name}: {error.message}") from error
-    except OSError as error:
-        raise BuildNodeError(f"build {spec.name}: {_os_error(error, cache)}") from error
     seconds = round(time.monotonic() - started, 1)
     reused = base_reused and sites_reused and overlay_reused
     size = f", {base.mib / 1024:.1f} GiB" if base.mib else ""
     say_of_build("reused" if reused else f"ready in {seconds:.0f} s{size}")
     ready = _provisioned(spec, base, overlay)
     return dataclasses.replace(ready, package_folders=sites, seconds=seconds, reused=reused)
+
+
+@contextmanager
+def naming(name: str, cache: Path) -> Iterator[None]:
+    """Errors are BuildErrors that begin with the build's name."""
+    try:
+        yield
+    except BuildError as error:
+        raise type(error)(f"build {name}: {error.message}") from error
+    except OSError as error:
+        raise BuildNodeError(f"build {name}: {_os_error(error, cache)}") from error
 
 
 def digest_of(spec: BuildSpec) -> str:

@@ -9,15 +9,22 @@ manifest, which the next one wipes.
 import fcntl
 import json
 import os
+import platform
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jobs.node.builds import mounts
 from jobs.node.builds.errors import BuildNodeError
 
 MANIFEST = "manifest.json"
+WAITING = "waiting for another run that makes it"
+WAITING_IS_SAID_EVERY_S = 30.0
+POLL_S = 0.2
 T = TypeVar("T")
 
 
@@ -34,27 +41,28 @@ def ready(
     takes the descriptor of the lock, for processes that write into the folder.
     """
     # First without the lock: a cache that can only be read is as good once it is filled.
-    found = _found(folder, look, say)
-    if found is not None:
-        return found, True
+    there = found(folder, look=look, say=say)
+    if there is not None:
+        return there, True
     with _locked(folder, say) as lock:
-        found = _found(folder, look, say)
-        if found is not None:
-            return found, True
+        there = found(folder, look=look, say=say)
+        if there is not None:
+            return there, True
         _make(folder, make, lock)
-        found = _found(folder, look, say)
-    if found is None:
+        there = found(folder, look=look, say=say)
+    if there is None:
         raise BuildNodeError(f"{folder} was made, and is broken already")
-    return found, False
+    return there, False
 
 
 class Stale(Exception):  # noqa: N818  it is an answer, not an error
     """The folder is not what its manifest says; the argument tells how."""
 
 
-def _found(
-    folder: Path, look: Callable[[dict[str, Any]], T], say: Callable[[str], None]
+def found(
+    folder: Path, *, look: Callable[[dict[str, Any]], T], say: Callable[[str], None]
 ) -> T | None:
+    """As `ready`, but nothing is made."""
     try:
         return look(json.loads((folder / MANIFEST).read_text()))
     except (FileNotFoundError, NotADirectoryError):
@@ -88,13 +96,33 @@ def wipe(folder: Path) -> None:
 @contextmanager
 def _locked(folder: Path, say: Callable[[str], None]) -> Iterator[int]:
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with folder.with_name(f"{folder.name}.lock").open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            say("waiting for another run that provisions it")
-            fcntl.flock(lock, fcntl.LOCK_EX)
+    if option := mounts.private_locks(folder):
+        say(f"{folder.parent} is mounted with {option}: only one node at a time may use it")
+    with folder.with_name(f"{folder.name}.lock").open("a+") as lock:
+        _wait_for(lock, say)
+        lock.truncate(0)
+        lock.write(f"process {os.getpid()} on {platform.node()}")
+        lock.flush()
         yield lock.fileno()
+
+
+def _wait_for(lock: TextIOWrapper, say: Callable[[str], None]) -> None:
+    # Not in one call, which nobody could end.
+    said_at = -WAITING_IS_SAID_EVERY_S
+    while not _is_taken(lock):
+        if time.monotonic() - said_at >= WAITING_IS_SAID_EVERY_S:
+            lock.seek(0)
+            say(f"{WAITING} ({lock.read() or 'unknown'})")
+            said_at = time.monotonic()
+        time.sleep(POLL_S)
+
+
+def _is_taken(lock: TextIOWrapper) -> bool:
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _seal(folder: Path, manifest: dict[str, Any]) -> None:

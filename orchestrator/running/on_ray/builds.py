@@ -2,24 +2,176 @@
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import ray
 import ray.exceptions
+from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.contract.builds import BuildSpec, ProvisionedBuild
-from jobs.node import ray_tasks
+from jobs.node import provisioning, ray_tasks
+from jobs.node.builds.errors import BuildError, BuildSpecError
+from jobs.node.provisioning import Order
 from orchestrator.errors import ClusterError, ConfigError
-from orchestrator.running.cluster import read_build
+from orchestrator.running.cluster import (
+    BuildKey,
+    BuildNews,
+    BuildReady,
+    Builds,
+    BuildTrouble,
+    Node,
+    Whose,
+    read_build,
+)
 from orchestrator.running.on_ray import nodes
+from orchestrator.running.on_ray.sending import Sent
 from orchestrator.running.on_ray.wording import one_line
 
-POLL_S = 0.5
-SILENT_S = 2 * ray_tasks.CLEAR_UP_S
+POLL_S = 0.2
+SILENT_S = 2 * provisioning.CLEAR_UP_S
 """For a worker to start, and to clear up after its deadline."""
 
-Check = Callable[[], None]
+
+@dataclass(kw_only=True, slots=True)
+class _Site:
+    """A node, and what is to be made there: one after the other, since they share its disk."""
+
+    node: Node
+    todo: deque[Order] = field(default_factory=deque)
+    steps: Any = None
+    """Of the first order, as Ray hands them on; None: it is not begun."""
+
+    until: float = 0.0
+
+    @property
+    def name(self) -> str:
+        return self.todo[0].spec.name
+
+    @property
+    def key(self) -> BuildKey:
+        return self.todo[0].spec.engine_mode, self.name
+
+    @property
+    def task(self) -> str:
+        return f"provision {self.name} on {self.node.id[:12]}"
+
+
+class Provisioning:
+    """On all nodes at once. It waits for none of them: what happens is told by `news`."""
+
+    def __init__(self, cache: str) -> None:
+        self._cache = cache
+        self._sites: dict[str, _Site] = {}
+        self._sent = Sent()
+        self._mib: dict[BuildKey, int] = {}
+        self._make: Any = ray.remote(max_retries=0, num_cpus=0)(ray_tasks.provision_steps)
+
+    @property
+    def is_busy(self) -> bool:
+        return any(site.todo for site in self._sites.values())
+
+    def begin(self, node: Node, specs: Sequence[BuildSpec], *, deadline_s: float) -> None:
+        """Each of *specs* has that long, once its turn has come."""
+        site = self._sites.setdefault(node.id, _Site(node=node))
+        orders = (Order(spec=spec, cache=self._cache, deadline_s=deadline_s) for spec in specs)
+        site.todo.extend(orders)
+
+    def news(self) -> Iterator[BuildNews]:
+        """What has happened since the last time: lines to say, and ends."""
+        while True:
+            for site in self._sites.values():
+                yield from self._begun(site)
+            running = {site.steps: site for site in self._sites.values() if site.steps}
+            ready, _ = ray.wait([*running], num_returns=len(running), timeout=0)
+            if not ready:
+                break
+            for steps in ready:
+                yield from self._taken(running[steps])
+        for site in self._sites.values():
+            if site.steps and time.monotonic() > site.until:
+                nodes.kill_worker_of(site.task)
+                yield self._trouble(
+                    site,
+                    f"build {site.name}: its Ray worker is silent, long past its deadline, and "
+                    f"was killed",
+                )
+
+    def _begun(self, site: _Site) -> Iterator[BuildNews]:
+        """A build whose own files are not what they should be ends before it begins."""
+        while site.todo and site.steps is None:
+            try:
+                originals = self._sent.originals(site.todo[0].spec)
+            except BuildError as error:
+                whose: Whose = "user" if isinstance(error, BuildSpecError) else "node"
+                yield self._trouble(site, f"build {site.name}: {error.message}", whose)
+            else:
+                mib = self._mib.get(site.key, 0)
+                site.todo[0] = replace(site.todo[0], originals=originals, known_mib=mib)
+                self._start(site, {})
+
+    def _start(self, site: _Site, contents: Mapping[str, Sequence[Any]]) -> None:
+        # Hard: a task for a node that is gone fails at once, rather than wait for ever.
+        there = NodeAffinitySchedulingStrategy(site.node.id, soft=False)
+        task = self._make.options(name=site.task, scheduling_strategy=there)
+        site.steps = task.remote(site.todo[0], contents)
+        site.until = time.monotonic() + site.todo[0].deadline_s + SILENT_S
+
+    def _taken(self, site: _Site) -> Iterator[BuildNews]:
+        """The next step of a site that has one."""
+        try:
+            yield from self._understood(site, json.loads(ray.get(next(site.steps))))
+        except ray.exceptions.RayError as error:
+            yield self._trouble(site, f"build {site.name}: provisioning failed: {one_line(error)}")
+        except ValueError as error:
+            why = f"the node's answer is not valid: {one_line(error)}"
+            yield self._trouble(site, f"build {site.name}: {why}")
+
+    def _understood(self, site: _Site, step: dict[str, str]) -> Iterator[BuildNews]:
+        match step:
+            case {"say": line}:
+                yield self._line(site, line)
+            case {"lacks": digests}:
+                yield from self._supplied(site, digests.split())
+            case {"build": text}:
+                yield self._ready(site, read_build(text))
+            case {"mistake": message}:
+                yield self._trouble(site, message, "user")
+            case {"trouble": message}:
+                yield self._trouble(site, message)
+            case _:
+                raise ValueError(f"{[*step]} is no step")
+
+    def _supplied(self, site: _Site, lacking: Sequence[str]) -> Iterator[BuildNews]:
+        """Asked once more, with what was missing."""
+        originals = [each for each in site.todo[0].originals if each.sha256 in lacking]
+        for each in originals:
+            yield self._line(site, f"{site.name}: sending {each.path} ({each.mib:.1f} MiB)")
+        try:
+            self._start(site, {each.sha256: self._sent.references(each) for each in originals})
+        except OSError as error:
+            why = f"{error.filename}: {error.strerror}"
+            yield self._trouble(site, f"build {site.name}: {why}")
+
+    def _ready(self, site: _Site, build: ProvisionedBuild) -> BuildReady:
+        self._mib[site.key] = build.mib
+        ready = BuildReady(node_id=site.node.id, key=site.key, build=build)
+        self._end(site)
+        return ready
+
+    def _trouble(self, site: _Site, message: str, whose: Whose = "node") -> BuildTrouble:
+        trouble = BuildTrouble(node_id=site.node.id, key=site.key, message=message, whose=whose)
+        self._end(site)
+        return trouble
+
+    def _end(self, site: _Site) -> None:
+        site.todo.popleft()
+        site.steps = None
+
+    def _line(self, site: _Site, line: str) -> str:
+        return f"{site.node.name}: {line}" if len(self._sites) > 1 else line
 
 
 def provision(
@@ -28,44 +180,52 @@ def provision(
     say: Callable[[str], None],
     *,
     deadline_s: float,
-    check: Check,
-) -> dict[str, ProvisionedBuild]:
-    """On every node; the builds returned are the first node's."""
-    steps: Any = ray.remote(max_retries=0, num_cpus=0)(ray_tasks.provision_steps)
-    ready: dict[str, ProvisionedBuild] = {}
-    mistakes: list[str] = []
-    for node in nodes.alive():
-        for spec in specs:
-            name = f"provision {spec.name}"
-            task = steps.options(name=name, label_selector=nodes.only(node))
-            generator = task.remote(spec, cache, deadline_s)
-            for step in _steps(name, generator, deadline_s, check):
-                match step:
-                    case {"say": line}:
-                        say(line)
-                    case {"build": text}:
-                        ready.setdefault(spec.name, read_build(text))
-                    case {"mistake": message}:
-                        mistakes.append(message)
-                    case _:
-                        raise ClusterError(step.get("trouble", f"an unknown step: {step}"))
+    check: Callable[[], None],
+) -> Builds:
+    """Wait until all nodes have what they can have. Raises if nobody has a build."""
+    there = {node.id: node for node in nodes.alive()}
+    work = Provisioning(cache)
+    for node in there.values():
+        work.begin(node, specs, deadline_s=deadline_s)
+    ends: list[BuildReady | BuildTrouble] = []
+    while work.is_busy:
+        check()
+        for news in work.news():
+            if isinstance(news, str):
+                say(news)
+            else:
+                ends.append(news)
+        time.sleep(POLL_S)
+    missing = _without_home(ends)
+    if missing:
+        raise _error(missing)
+    for end in ends:
+        if isinstance(end, BuildTrouble):
+            name, where = end.key[1], there[end.node_id].name
+            say(f"build {name} can't be made on {where}: {end.message}; its cells go elsewhere")
+    return _by_node(ends)
+
+
+def _without_home(ends: Sequence[BuildReady | BuildTrouble]) -> list[BuildTrouble]:
+    """The troubles of builds that no node has."""
+    had = {end.key for end in ends if isinstance(end, BuildReady)}
+    return [end for end in ends if isinstance(end, BuildTrouble) and end.key not in had]
+
+
+def _error(troubles: Sequence[BuildTrouble]) -> ConfigError | ClusterError:
+    mistakes = [trouble.message for trouble in troubles if trouble.whose == "user"]
     if mistakes:
-        raise ConfigError("a build can't be made as it is described:", dict.fromkeys(mistakes))
-    return ready
+        return ConfigError("a build can't be made as it is described:", dict.fromkeys(mistakes))
+    return ClusterError("\n".join(dict.fromkeys(trouble.message for trouble in troubles)))
 
 
-def _steps(task: str, generator: Any, deadline_s: float, check: Check) -> Iterator[dict[str, str]]:
-    """What a provisioning task says while it works."""
-    until = time.monotonic() + deadline_s + SILENT_S
-    step = {"say": ""}
-    try:
-        while "say" in step:
-            check()
-            if time.monotonic() > until:
-                nodes.kill_worker_of(task)
-                raise ClusterError(f"{task}: its Ray worker is silent, long past its deadline")
-            if ray.wait([generator], timeout=POLL_S)[0]:
-                step = json.loads(ray.get(next(generator)))
-                yield step
-    except ray.exceptions.RayError as error:
-        raise ClusterError(f"provisioning failed: {one_line(error)}") from error
+def _by_node(ends: Sequence[BuildReady | BuildTrouble]) -> Builds:
+    ready: dict[str, dict[BuildKey, ProvisionedBuild]] = defaultdict(dict)
+    troubles: dict[str, dict[BuildKey, str]] = defaultdict(dict)
+    for end in ends:
+        match end:
+            case BuildReady():
+                ready[end.node_id][end.key] = end.build
+            case BuildTrouble():
+                troubles[end.node_id][end.key] = end.message
+    return Builds(ready=dict(ready), troubles=dict(troubles))

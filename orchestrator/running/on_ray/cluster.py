@@ -12,11 +12,11 @@ from pathlib import Path
 import ray
 
 from jobs.contract.asked import CellRequest
-from jobs.contract.builds import BuildSpec, ProvisionedBuild
+from jobs.contract.builds import BuildSpec
 from orchestrator.asked.config import ClusterChoice
 from orchestrator.errors import ClusterError
 from orchestrator.running import vital
-from orchestrator.running.cluster import Ended, Needs, Node
+from orchestrator.running.cluster import Builds, Ended, Needs, Node
 from orchestrator.running.on_ray import builds, local, nodes
 from orchestrator.running.on_ray.cells import Cells
 
@@ -59,7 +59,7 @@ class RayCluster:
         say: Callable[[str], None],
         *,
         deadline_s: float,
-    ) -> dict[str, ProvisionedBuild]:
+    ) -> Builds:
         return builds.provision(specs, cache, say, deadline_s=deadline_s, check=self._check_vital)
 
     def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:

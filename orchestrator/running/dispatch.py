@@ -73,6 +73,12 @@ class Dispatcher:
             place.closed.add(build)
             self._may_strand = True
 
+    def give_ahead(self, node_id: str, cells: int) -> None:
+        """So many more than the node can run at once: where they are short, the way is long."""
+        if (place := self._places.get(node_id)) and place.ahead != cells:
+            place.ahead = cells
+            self._stale.add(node_id)
+
     def shun(self, node_id: str) -> None:
         """From now on the node only gets what no other can take."""
         if place := self._places.get(node_id):
@@ -202,7 +208,7 @@ class Dispatcher:
         return taken
 
     def _may_go(self, waiting: Waiting, group: Group, place: Place) -> bool:
-        if waiting.needs.memory_gib > place.memory_gib:
+        if not place.has_memory(waiting.needs):
             return False
         if not place.shunned and place.node.id not in waiting.avoid:
             return True

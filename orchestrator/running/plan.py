@@ -25,6 +25,8 @@ Measured, of a host that has imported vLLM 0.32.0. A cell that runs has one, at 
 wait for their next cell fit into what Ray sets aside for objects, of which there are hardly any.
 """
 
+MEMORY_GRAIN_GIB = 0.25
+
 MEMORY_OF_AN_EMULATED_CELL_GIB = 1.0
 """Until it was measured, with its host: what the largest models take, and no weight is loaded."""
 
@@ -80,7 +82,7 @@ def needs(cell: Cell, measured_gib: float | None = None) -> Needs:
         cpus=_workers(cell) if _is_of_cpu(cell) else 1,
         memory_gib=_described_gib(cell)
         if measured_gib is None
-        else measured_gib + MEMORY_OF_HOST_GIB[cell.engine_mode],
+        else _in_grains(measured_gib + MEMORY_OF_HOST_GIB[cell.engine_mode]),
     )
 
 
@@ -127,6 +129,11 @@ def _is_of_cpu(cell: Cell) -> bool:
 def _described_gib(cell: Cell) -> float:
     emulated = cell.engine_mode is EngineMode.EMULATED
     return MEMORY_OF_AN_EMULATED_CELL_GIB if emulated else cell.model.memory_gib
+
+
+def _in_grains(gib: float) -> float:
+    """Ray gives a worker from one task to the next only if they ask for the very same."""
+    return math.ceil(gib / MEMORY_GRAIN_GIB) * MEMORY_GRAIN_GIB
 
 
 def _labels(cell: Cell) -> dict[str, str]:

@@ -17,6 +17,7 @@ from orchestrator.concluded.record import Record
 from orchestrator.running.cluster import BuildKey, Builds, Cluster, Ended, Needs, Node
 from orchestrator.running.dispatch import Dispatcher
 from orchestrator.running.forecast import Work
+from orchestrator.running.pace import Pace
 from orchestrator.running.plan import Plan
 from orchestrator.running.quarantine import Quarantine
 from orchestrator.running.waiting import Waiting
@@ -67,6 +68,7 @@ class Schedule:
         self._say = say
         self._dispatcher = Dispatcher()
         self._quarantine = Quarantine()
+        self._pace = Pace()
         self._cells: dict[str, Cell] = {}
         self._work: Mapping[str, Work] = {}
         self._needs: dict[str, Needs] = {}
@@ -93,7 +95,11 @@ class Schedule:
             yield tuple(map(self._stranded, self._dispatcher.stranded()))
             for waiting, node in self._dispatcher.starts():
                 self._submit(waiting.cell_id, node)
-            yield tuple(filter(None, map(self._record, self._cluster.ended())))
+            ends = self._cluster.ended()
+            self._pace.note(self._where[end.cell_id] for end in ends)
+            for node_id, cells in self._pace.recent():
+                self._dispatcher.give_ahead(node_id, cells)
+            yield tuple(filter(None, map(self._record, ends)))
 
     def _queue(self, cell: Cell, *, avoid: frozenset[str]) -> None:
         work = self._work[cell.id]

@@ -78,10 +78,23 @@ class Place:
     groups: dict[Group, None] = field(default_factory=dict)
     """Those that have a host there."""
 
+    ahead: int = 0
+    """How many cells it is given beyond what it can run at once."""
+
     shunned: bool = False
 
     def has_room(self, needs: Needs) -> bool:
-        return self.cpus >= needs.cpus and self.devices >= needs.devices
+        return (
+            self.cpus + self._ahead(needs) * needs.cpus >= needs.cpus
+            and self.devices >= needs.devices
+        )
+
+    def has_memory(self, needs: Needs) -> bool:
+        return self.memory_gib + self._ahead(needs) * needs.memory_gib >= needs.memory_gib
+
+    def _ahead(self, needs: Needs) -> int:
+        """A device that is waited for in vain costs more than a way to and fro."""
+        return 0 if needs.devices else self.ahead
 
     def take(self, needs: Needs, sign: int) -> None:
         self.cpus -= sign * needs.cpus

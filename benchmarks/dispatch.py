@@ -26,14 +26,13 @@ from ray.cluster_utils import Cluster as Raylets
 from rich.console import Console
 
 from jobs.contract.asked import CellRequest
-from jobs.contract.builds import BuildSpec
-from jobs.contract.terms import EngineMode, to_json
+from jobs.contract.terms import to_json
 from jobs.node.builds.provision import digest_of
 from orchestrator.asked.compose import compose
 from orchestrator.asked.config import ClusterChoice, Config
 from orchestrator.concluded.record import Record
 from orchestrator.run import validate
-from orchestrator.running.cluster import Builds
+from orchestrator.running.cluster import Builds, Wanted
 from orchestrator.running.on_ray.cells import Cells
 from orchestrator.running.on_ray.cluster import RayCluster
 from orchestrator.running.progress import ConsoleProgress
@@ -138,10 +137,13 @@ class NothingDone(RayCluster):
         super().__init__(choice, say)
         self._cells = Cells(_nothing_done)
 
-    def provision(self, specs: Sequence[BuildSpec], *_: Any, **__: Any) -> Builds:
+    def provision(self, wanted: Sequence[Wanted], cache: str, say: Callable[[str], None]) -> Builds:
+        del cache, say
         ready = {
-            (EngineMode.REAL, spec.name): a_build(spec.name, digest=digest_of(spec))
-            for spec in specs
+            (each.spec.engine_mode, each.spec.name): a_build(
+                each.spec.name, digest=digest_of(each.spec)
+            )
+            for each in wanted
         }
         return Builds(ready={node.id: ready for node in self.nodes()})
 

@@ -13,8 +13,6 @@ from types import FrameType
 import pydantic
 import yaml
 
-from jobs.contract.builds import BuildSpec
-from jobs.contract.terms import EngineMode, Phase
 from jobs.secrets import Redactor
 from orchestrator import discretion
 from orchestrator.asked.cells import Cell, expand, merge, possible
@@ -28,9 +26,9 @@ from orchestrator.kept import evidence, history, reuse, run_directory
 from orchestrator.kept.run_directory import Asked, RunDirectory
 from orchestrator.running.cluster import Builds, Cluster
 from orchestrator.running.overdue import Overdue
-from orchestrator.running.plan import make_plan
+from orchestrator.running.plan import build_key, make_plan, wanted
 from orchestrator.running.progress import Progress
-from orchestrator.running.schedule import Places, Schedule, build_key
+from orchestrator.running.schedule import Places, Schedule
 from orchestrator.running.underway import RunningCells
 
 StartCluster = Callable[[ClusterChoice, Callable[[str], None]], Cluster]
@@ -113,7 +111,7 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
         todo = reused.left(asked.cells)
         nodes = cluster.nodes()
         plan = make_plan(todo, nodes, earlier.memory_gib(todo))
-        builds = _provisioned(plan.runnable, cluster, config.cache, progress.say)
+        builds = cluster.provision(wanted(plan), config.cache, progress.say)
         # Builds of files that only the nodes have can be compared only now.
         reused = reuse.decide(plan.runnable, seen, _digests(plan.runnable, builds), own=own)
         reuse.take_over(reused, run)
@@ -185,27 +183,11 @@ def _common(configs: Sequence[Config]) -> Config:
     return first
 
 
-def _provisioned(
-    cells: Sequence[Cell], cluster: Cluster, cache: str, say: Callable[[str], None]
-) -> Builds:
-    builds = Builds()
-    for mode in EngineMode:
-        alike = [cell for cell in cells if cell.engine_mode is mode]
-        if alike:
-            deadline_s = max(cell.deadlines.phases_s[Phase.PROVISION] for cell in alike)
-            builds |= cluster.provision(_specs(alike), cache, say, deadline_s=deadline_s)
-    return builds
-
-
 def _digests(cells: Sequence[Cell], builds: Builds) -> dict[str, str]:
     """By cell id: of its build, which is the same on every node that has it."""
     known = {key: build.digest for ready in builds.ready.values() for key, build in ready.items()}
     keys = {cell.id: build_key(cell) for cell in cells}
     return {cell_id: known[key] for cell_id, key in keys.items() if key in known}
-
-
-def _specs(cells: Sequence[Cell]) -> list[BuildSpec]:
-    return [*{cell.build.name: cell.build for cell in cells}.values()]
 
 
 def _as_yaml(configs: Sequence[Config], hidden: Redactor) -> str:

@@ -6,11 +6,18 @@ from dataclasses import dataclass, field, replace
 
 from jobs.contract.asked import CellRequest
 from jobs.contract.attempts import Attempt
-from jobs.contract.builds import BuildSpec
 from jobs.contract.terms import Isolation
 from jobs.node.builds.provision import digest_of
 from orchestrator.asked.config import ClusterChoice
-from orchestrator.running.cluster import Builds, Ended, Needs, Node, this_machine
+from orchestrator.running.cluster import (
+    Builds,
+    Ended,
+    Needs,
+    News,
+    Node,
+    Wanted,
+    this_machine,
+)
 from orchestrator.running.forecast import Work
 from tests.builders import a_build, a_report, an_attempt
 
@@ -35,21 +42,18 @@ class FakeCluster:
     def nodes(self) -> tuple[Node, ...]:
         return (this_machine(),)
 
-    def provision(
-        self,
-        specs: Sequence[BuildSpec],
-        cache: str,
-        say: Callable[[str], None],
-        *,
-        deadline_s: float,
-    ) -> Builds:
-        del cache, say, deadline_s
+    def provision(self, wanted: Sequence[Wanted], cache: str, say: Callable[[str], None]) -> Builds:
+        del cache, say
+        specs = [each.spec for each in wanted]
         self.provisioned += [spec.name for spec in specs]
         ready = {
             (spec.engine_mode, spec.name): a_build(spec.name, digest=digest_of(spec))
             for spec in specs
         }
         return Builds(ready={node.id: ready for node in self.nodes()})
+
+    def news(self) -> Sequence[News]:
+        return ()
 
     def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:
         del needs, node

@@ -1,7 +1,7 @@
 """What the flow needs of a cluster. Ray is the answer; tests have a quicker one."""
 
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -116,9 +116,39 @@ class BuildTrouble:
     whose: Whose
     """Who could mend it."""
 
+    def sentence(self, node: str) -> str:
+        name = self.key[1]
+        return f"build {name} can't be made on {node}: {self.message}; its cells go elsewhere"
+
 
 BuildNews = str | BuildReady | BuildTrouble
 """A line to say, or the end that a build came to on a node."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """A build that is wanted where its cells could run."""
+
+    spec: BuildSpec
+    deadline_s: float
+    needs: tuple[Needs, ...]
+    """Of its cells: what some of them need differs."""
+
+    def is_for(self, node: Node) -> bool:
+        return any(node.fits(needs) for needs in self.needs)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Joined:
+    node: Node
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Left:
+    node_id: str
+
+
+News = BuildNews | Joined | Left
 
 
 def this_machine() -> Node:
@@ -142,20 +172,17 @@ def this_machine() -> Node:
 class Cluster(Protocol):
     def nodes(self) -> tuple[Node, ...]: ...
 
-    def provision(
-        self,
-        specs: Sequence[BuildSpec],
-        cache: str,
-        say: Callable[[str], None],
-        *,
-        deadline_s: float,
-    ) -> Builds:
+    def provision(self, wanted: Sequence[Wanted], cache: str, say: Callable[[str], None]) -> Builds:
         """
-        Make every build ready on every node, each within *deadline_s*.
+        Begin to make every build wherever it is wanted, and wait until some node has it.
 
         Raises ConfigError for what the user can mend (all builds' mistakes at once),
         ClusterError for what went wrong on the way, if no node has a build in the end.
         """
+        ...
+
+    def news(self) -> Iterable[News]:
+        """Of nodes and of their builds, since the last call. It waits for nothing."""
         ...
 
     def submit(self, request: CellRequest, needs: Needs, node: Node) -> None: ...

@@ -2,17 +2,17 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
 
 from jobs.contract.emulation import PARALLEL_SIZES
-from jobs.contract.terms import EngineMode
+from jobs.contract.terms import EngineMode, Phase
 from jobs.node.environment import waits
 from orchestrator.asked.cell_requests import environment
 from orchestrator.asked.cells import Cell
-from orchestrator.running.cluster import Needs, Node
+from orchestrator.running.cluster import BuildKey, Needs, Node, Wanted
 
 NOTHING_SEEN: Mapping[str, float] = MappingProxyType({})
 
@@ -72,6 +72,32 @@ def make_plan(
     return Plan(
         runnable=ordered, unplaceable=unplaceable, hosts=hosts, needs=wanted, at_once=at_once
     )
+
+
+def build_key(cell: Cell) -> BuildKey:
+    return cell.engine_mode, cell.build.name
+
+
+def wanted(plan: Plan) -> tuple[Wanted, ...]:
+    """The builds of the runnable, each once."""
+    cells: dict[BuildKey, list[Cell]] = {}
+    for cell in plan.runnable:
+        cells.setdefault(build_key(cell), []).append(cell)
+    return tuple(
+        Wanted(
+            spec=alike[0].build,
+            deadline_s=max(cell.deadlines.phases_s[Phase.PROVISION] for cell in alike),
+            needs=_differing(plan.needs[cell.id] for cell in alike),
+        )
+        for alike in cells.values()
+    )
+
+
+def _differing(all_needs: Iterable[Needs]) -> tuple[Needs, ...]:
+    found: dict[Hashable, Needs] = {}
+    for each in all_needs:
+        found.setdefault((*sorted(each.labels.items()), each.devices, each.cpus), each)
+    return tuple(found.values())
 
 
 def needs(cell: Cell, measured_gib: float | None = None) -> Needs:

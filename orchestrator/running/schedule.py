@@ -14,11 +14,22 @@ from orchestrator.asked.cells import Cell
 from orchestrator.concluded import causes
 from orchestrator.concluded.judge import Judgement, Verdict, judge, not_run
 from orchestrator.concluded.record import Record
-from orchestrator.running.cluster import BuildKey, Builds, Cluster, Ended, Needs, Node
+from orchestrator.running.cluster import (
+    BuildReady,
+    Builds,
+    BuildTrouble,
+    Cluster,
+    Ended,
+    Joined,
+    Left,
+    Needs,
+    News,
+    Node,
+)
 from orchestrator.running.dispatch import Dispatcher
 from orchestrator.running.forecast import Work
 from orchestrator.running.pace import Pace
-from orchestrator.running.plan import Plan
+from orchestrator.running.plan import Plan, build_key
 from orchestrator.running.quarantine import Quarantine
 from orchestrator.running.waiting import Waiting
 from orchestrator.taxonomy import Retry, is_of_the_cluster, taxonomy
@@ -92,14 +103,37 @@ class Schedule:
             self._cells[cell.id] = cell
             self._queue(cell, avoid=frozenset())
         while self._dispatcher.waiting or self._dispatcher.running:
+            for news in self._cluster.news():
+                self._hear(news)
             yield tuple(map(self._stranded, self._dispatcher.stranded()))
             for waiting, node in self._dispatcher.starts():
                 self._submit(waiting.cell_id, node)
-            ends = self._cluster.ended()
-            self._pace.note(self._where[end.cell_id] for end in ends)
-            for node_id, cells in self._pace.recent():
-                self._dispatcher.give_ahead(node_id, cells)
-            yield tuple(filter(None, map(self._record, ends)))
+            yield self._ended(self._cluster.ended())
+
+    def _hear(self, news: News) -> None:
+        match news:
+            case str():
+                self._say(news)
+            case BuildReady():
+                self._builds.ready.setdefault(news.node_id, {})[news.key] = news.build
+                self._dispatcher.open(news.node_id, news.key)
+            case BuildTrouble():
+                self._builds.troubles.setdefault(news.node_id, {})[news.key] = news.message
+                self._dispatcher.close(news.node_id, news.key)
+                self._say(news.sentence(self._nodes[news.node_id].name))
+            case Joined():
+                self._nodes[news.node.id] = news.node
+                self._dispatcher.join(news.node)
+                self._say(f"{news.node.name} joined the cluster")
+            case Left():
+                self._dispatcher.leave(news.node_id)
+                self._say(f"{self._nodes[news.node_id].name} left the cluster")
+
+    def _ended(self, ends: Sequence[Ended]) -> tuple[Record, ...]:
+        self._pace.note(self._where[end.cell_id] for end in ends)
+        for node_id, cells in self._pace.recent():
+            self._dispatcher.give_ahead(node_id, cells)
+        return tuple(filter(None, map(self._record, ends)))
 
     def _queue(self, cell: Cell, *, avoid: frozenset[str]) -> None:
         work = self._work[cell.id]
@@ -196,11 +230,6 @@ class Schedule:
             return judgement, None
         why = f"{category}: {causes.one_line(cell, end.attempt, category)}"
         return judgement, Trouble(why=why, retry=taxonomy().categories[category].retry)
-
-
-def build_key(cell: Cell) -> BuildKey:
-    """An engine mode has builds of its own."""
-    return cell.engine_mode, cell.build.name
 
 
 def _is_worth_it(trouble: Trouble, earlier: Sequence[Trouble], attempts: int) -> bool:

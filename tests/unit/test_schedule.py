@@ -12,8 +12,8 @@ from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.record import Record
 from orchestrator.running.cluster import Builds
 from orchestrator.running.forecast import Work
-from orchestrator.running.plan import Plan, needs
-from orchestrator.running.schedule import Places, Schedule, build_key
+from orchestrator.running.plan import Plan, build_key, needs
+from orchestrator.running.schedule import Places, Schedule
 from tests.builders import a_build, a_cell, a_failed_report, a_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster
 

@@ -52,7 +52,7 @@ class _Site:
 
     @property
     def key(self) -> BuildKey:
-        return self.todo[0].spec.engine_mode, self.name
+        return _key(self.todo[0])
 
     @property
     def task(self) -> str:
@@ -69,9 +69,9 @@ class Provisioning:
         self._mib: dict[BuildKey, int] = {}
         self._make: Any = ray.remote(max_retries=0, num_cpus=0)(ray_tasks.provision_steps)
 
-    @property
-    def is_busy(self) -> bool:
-        return any(site.todo for site in self._sites.values())
+    def pending(self) -> set[BuildKey]:
+        """Builds that have not come to their end on every node."""
+        return {_key(order) for site in self._sites.values() for order in site.todo}
 
     def begin(self, node: Node, specs: Sequence[BuildSpec], *, deadline_s: float) -> None:
         """Each of *specs* has that long, once its turn has come."""
@@ -174,21 +174,15 @@ class Provisioning:
         return f"{site.node.name}: {line}" if len(self._sites) > 1 else line
 
 
-def provision(
-    specs: Sequence[BuildSpec],
-    cache: str,
+def first(
+    work: Provisioning,
+    there: Mapping[str, Node],
     say: Callable[[str], None],
-    *,
-    deadline_s: float,
     check: Callable[[], None],
 ) -> Builds:
-    """Wait until all nodes have what they can have. Raises if nobody has a build."""
-    there = {node.id: node for node in nodes.alive()}
-    work = Provisioning(cache)
-    for node in there.values():
-        work.begin(node, specs, deadline_s=deadline_s)
+    """Wait until every build has a node, and go on in the background. Raises if one gets none."""
     ends: list[BuildReady | BuildTrouble] = []
-    while work.is_busy:
+    while work.pending() - _at_home(ends):
         check()
         for news in work.news():
             if isinstance(news, str):
@@ -196,20 +190,20 @@ def provision(
             else:
                 ends.append(news)
         time.sleep(POLL_S)
-    missing = _without_home(ends)
-    if missing:
+    troubles = [end for end in ends if isinstance(end, BuildTrouble)]
+    if missing := [trouble for trouble in troubles if trouble.key not in _at_home(ends)]:
         raise _error(missing)
-    for end in ends:
-        if isinstance(end, BuildTrouble):
-            name, where = end.key[1], there[end.node_id].name
-            say(f"build {name} can't be made on {where}: {end.message}; its cells go elsewhere")
+    for trouble in troubles:
+        say(trouble.sentence(there[trouble.node_id].name))
     return _by_node(ends)
 
 
-def _without_home(ends: Sequence[BuildReady | BuildTrouble]) -> list[BuildTrouble]:
-    """The troubles of builds that no node has."""
-    had = {end.key for end in ends if isinstance(end, BuildReady)}
-    return [end for end in ends if isinstance(end, BuildTrouble) and end.key not in had]
+def _key(order: Order) -> BuildKey:
+    return order.spec.engine_mode, order.spec.name
+
+
+def _at_home(ends: Sequence[BuildReady | BuildTrouble]) -> set[BuildKey]:
+    return {end.key for end in ends if isinstance(end, BuildReady)}
 
 
 def _error(troubles: Sequence[BuildTrouble]) -> ConfigError | ClusterError:

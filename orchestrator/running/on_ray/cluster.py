@@ -6,22 +6,33 @@ import os
 import shutil
 import signal
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import ray
 
 from jobs.contract.asked import CellRequest
-from jobs.contract.builds import BuildSpec
 from orchestrator.asked.config import ClusterChoice
 from orchestrator.errors import ClusterError
 from orchestrator.running import vital
-from orchestrator.running.cluster import Builds, Ended, Needs, Node
+from orchestrator.running.cluster import (
+    Builds,
+    Ended,
+    Joined,
+    Left,
+    Needs,
+    News,
+    Node,
+    Wanted,
+)
 from orchestrator.running.on_ray import builds, local, nodes
 from orchestrator.running.on_ray.cells import Cells
 
 STDERR = 2
 REACH_S = 5.0
+LOOK_EVERY_S = 2.0
+"""For nodes that came or went."""
 
 
 class RayCluster:
@@ -48,19 +59,45 @@ class RayCluster:
             self._undo = undo.pop_all()
         self._vital = vital.below(os.getpid())
         self._cells = Cells()
+        self._there: dict[str, Node] = {}
+        self._wanted: Sequence[Wanted] = ()
+        self._builds: builds.Provisioning | None = None
+        self._looked = time.monotonic()
 
     def nodes(self) -> tuple[Node, ...]:
-        return nodes.alive()
+        there = nodes.alive()
+        self._there = {node.id: node for node in there}
+        return there
 
-    def provision(
-        self,
-        specs: Sequence[BuildSpec],
-        cache: str,
-        say: Callable[[str], None],
-        *,
-        deadline_s: float,
-    ) -> Builds:
-        return builds.provision(specs, cache, say, deadline_s=deadline_s, check=self._check_vital)
+    def provision(self, wanted: Sequence[Wanted], cache: str, say: Callable[[str], None]) -> Builds:
+        self._wanted, self._builds = wanted, builds.Provisioning(cache)
+        for node in self._there.values():
+            self._begin(node, self._builds)
+        return builds.first(self._builds, self._there, say, self._check_vital)
+
+    def news(self) -> Iterator[News]:
+        if self._builds:
+            yield from self._builds.news()
+        now = time.monotonic()
+        if now - self._looked > LOOK_EVERY_S:
+            self._looked = now
+            yield from self._moves()
+
+    def _moves(self) -> Iterator[Joined | Left]:
+        alive = {node.id: node for node in nodes.alive()}
+        for node_id in self._there.keys() - alive.keys():
+            del self._there[node_id]
+            yield Left(node_id=node_id)
+        for node_id in alive.keys() - self._there.keys():
+            node = self._there[node_id] = alive[node_id]
+            yield Joined(node=node)
+            if self._builds:
+                self._begin(node, self._builds)
+
+    def _begin(self, node: Node, work: builds.Provisioning) -> None:
+        for each in self._wanted:
+            if each.is_for(node):
+                work.begin(node, [each.spec], deadline_s=each.deadline_s)
 
     def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:
         self._cells.submit(request, needs, node)

@@ -46,6 +46,7 @@ def moved(request: CellRequest) -> Iterator[tuple[CellRequest, Files]]:
         files |= _packed(folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        _prune(folder, caches.folder(request.cache))
 
 
 def phases(home: Home, workdirs: list[str], cache: str) -> dict[str, str | None]:
@@ -56,6 +57,15 @@ def phases(home: Home, workdirs: list[str], cache: str) -> dict[str, str | None]
         if files.request.exists():
             found[workdir] = files.read_phase() if files.phase.exists() else None
     return found
+
+
+def _prune(folder: Path, cache: Path) -> None:
+    """Other attempts of the run may be there still."""
+    with suppress(OSError):
+        for above in folder.parents:
+            if above == cache:
+                break
+            above.rmdir()
 
 
 def _packed(folder: Path) -> Files:

@@ -3,7 +3,7 @@
 import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 import pydantic
 
@@ -79,21 +79,6 @@ class Builds:
 
     troubles: dict[str, dict[BuildKey, str]] = field(default_factory=dict)
     """By node id: why it has no such build."""
-
-    def __or__(self, other: "Builds") -> "Builds":
-        return Builds(
-            ready=_united(self.ready, other.ready),
-            troubles=_united(self.troubles, other.troubles),
-        )
-
-
-T = TypeVar("T")
-
-
-def _united(
-    one: Mapping[str, dict[BuildKey, T]], other: Mapping[str, dict[BuildKey, T]]
-) -> dict[str, dict[BuildKey, T]]:
-    return {node_id: one.get(node_id, {}) | other.get(node_id, {}) for node_id in {**one, **other}}
 
 
 Whose = Literal["user", "node"]

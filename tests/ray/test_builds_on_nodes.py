@@ -1,0 +1,201 @@
+"""
+Builds made ready on three raylets: all at once, of files that are sent where they are missing.
+
+The vLLM is one of a few lines, in a real wheel that the real uv installs. What is the user's
+lies in a folder that only the head sees; one node's cache is on a disk of 64 MiB.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from jobs.contract.builds import BuildSpec, ProvisionedBuild
+from jobs.node import caches
+from jobs.node.builds.provision import digest_of
+from jobs.node.builds.store import WAITING
+from orchestrator.asked.config import ClusterChoice
+from orchestrator.errors import ConfigError
+from orchestrator.running.cluster import BuildNews, BuildReady, BuildTrouble, Node
+from orchestrator.running.on_ray.builds import Provisioning, first
+from orchestrator.running.on_ray.cluster import RayCluster
+from tests.ray.mixed_cluster import MixedCluster, NodeKind
+from tests.ray.small_disk import SmallDisk, small_disk
+from tests.unit import fake_vllm, small_wheels
+from tests.unit.fake_vllm import FILES
+
+pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+
+LABELS = {"vm.cpu": "yes"}
+SLOW = FILES | {"vllm/entrypoints/llm.py": "import time; time.sleep(600)\n"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """A cluster, and folders: *mine* is seen by the head alone."""
+
+    cluster: MixedCluster
+    ray: RayCluster
+    mine: Path
+    small: SmallDisk
+    folder: Path
+
+    @property
+    def nodes(self) -> dict[str, Node]:
+        return {node.name: node for node in self.ray.nodes()}
+
+    def cache(self, name: str) -> Path:
+        return self.folder / f"cache-{name}"
+
+    def wheel(self, files: dict[str, str], name: str) -> Path:
+        content: dict[str, str | bytes] = {**files, "vllm/about.txt": name}
+        return small_wheels.write(self.mine / name, "vllm", "0.32.0", content)
+
+    def made(self, spec: BuildSpec, cache: str = caches.USUAL) -> list[BuildNews]:
+        """All that is said until every node has the build, or can't."""
+        work = Provisioning(cache)
+        for node in self.nodes.values():
+            work.begin(node, [spec], deadline_s=60)
+        return until(work, lambda _: not work.pending())
+
+    def build(self, news: list[BuildNews], name: str) -> ProvisionedBuild:
+        [end] = [end for end in self._ends(news, name) if isinstance(end, BuildReady)]
+        return end.build
+
+    def trouble(self, news: list[BuildNews], name: str) -> str:
+        [end] = [end for end in self._ends(news, name) if isinstance(end, BuildTrouble)]
+        return end.message
+
+    def _ends(self, news: list[BuildNews], name: str) -> list[BuildReady | BuildTrouble]:
+        ends = [each for each in news if not isinstance(each, str)]
+        return [end for end in ends if end.node_id == self.nodes[name].id]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    folder = tmp_path_factory.mktemp("builds")
+    usual = {"UV_OFFLINE": "1", "UV_CACHE_DIR": str(folder / "uv")}
+
+    def kind(name: str, cache: Path, prefix: tuple[str, ...] = ()) -> NodeKind:
+        here = {**usual, caches.VARIABLE: str(cache)}
+        return NodeKind(name=name, labels=LABELS, environment=here, prefix=prefix)
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        small_disk(folder / "mine", "size=64k") as hidden,
+        small_disk(folder / "small", "size=64m,mode=700") as small,
+        MixedCluster(
+            [
+                kind("head", folder / "cache-head"),
+                kind("far", folder / "cache-far", hidden.prefix),
+                kind("full", small.folder, small.prefix),
+            ]
+        ) as cluster,
+    ):
+        patch.setenv("RAY_AUTH_MODE", "disabled")
+        ray = RayCluster(ClusterChoice(address=cluster.address), lambda _: None)
+        try:
+            yield Place(cluster=cluster, ray=ray, mine=folder / "mine", small=small, folder=folder)
+        finally:
+            ray.close()
+
+
+def a_wheel(path: Path, checkout: Path | None = None) -> BuildSpec:
+    laid = None if checkout is None else str(checkout)
+    return BuildSpec(name="b", wheel=str(path), torch_backend="cpu", checkout=laid)
+
+
+def test_what_lies_with_the_user_alone_is_sent_once_to_nodes_that_lack_it(place: Place) -> None:
+    checkout = fake_vllm.write(place.mine / "checkout", FILES | {"vllm/envs.py": "RUNNER = 'v3'\n"})
+    spec = a_wheel(place.wheel(FILES, "sent"), checkout)
+
+    news = place.made(spec)
+
+    far = place.build(news, "far")
+    assert place.build(news, "head").digest == far.digest == digest_of(spec)
+    assert [*far.sources] == ["vllm/envs.py"]
+    assert Path(far.python).is_relative_to(place.cache("far"))
+    sent = [each for each in news if isinstance(each, str) and ": sending " in each]
+    assert [line.split(" (")[0] for line in sent] == [
+        f"far: b: sending {spec.wheel}",
+        f"far: b: sending {checkout}",
+    ]
+    assert not (place.cache("head") / "shipped").exists()
+
+    again = place.made(spec)
+    assert place.build(again, "far").reused
+    assert not any(isinstance(each, str) and ": sending " in each for each in again)
+
+
+def test_a_node_without_room_has_no_such_build_and_the_others_have(place: Place) -> None:
+    news = place.made(a_wheel(place.wheel(FILES, "room")))
+
+    assert place.trouble(news, "full").startswith("build b: needs about 5.0 GiB, and ")
+    assert place.build(news, "head").digest == place.build(news, "far").digest
+    assert {path.suffix for path in place.small.inside.glob("*/*")} <= {".lock"}
+
+
+def test_an_interpreter_that_some_nodes_lack_is_their_trouble(place: Place) -> None:
+    python = fake_vllm.environment(place.mine / "image")
+
+    news = place.made(BuildSpec(name="b", interpreter=str(python)))
+
+    assert place.build(news, "head").python == str(python)
+    assert "is not there" in place.trouble(news, "far")
+
+
+def test_a_build_that_nobody_can_make_is_the_user_s_mistake_said_once(place: Place) -> None:
+    spec = a_wheel(place.wheel(FILES, "torn"), Path("/no/such/checkout"))
+    work = Provisioning(caches.USUAL)
+    for node in place.nodes.values():
+        work.begin(node, [spec], deadline_s=60)
+
+    with pytest.raises(ConfigError, match="can't be made as it is described") as error:
+        first(work, place.nodes, lambda _: None, lambda: None)
+
+    assert error.value.mistakes == (
+        "build b: checkout /no/such/checkout has no vllm/__init__.py: name a checkout's root",
+    )
+
+
+def test_nodes_that_share_a_cache_make_a_build_once(place: Place, tmp_path: Path) -> None:
+    news = place.made(a_wheel(place.wheel(FILES, "shared")), str(tmp_path / "cache"))
+
+    ends = [each for each in news if isinstance(each, BuildReady)]
+    assert sorted(end.build.reused for end in ends) == [False, True, True]
+    assert len({end.build.python for end in ends}) == 1
+    assert any(isinstance(each, str) and WAITING in each for each in news)
+
+
+def test_a_node_that_dies_while_it_makes_a_build_is_a_trouble_of_its_own(place: Place) -> None:
+    slow = a_wheel(place.wheel(SLOW, "slow"))
+    other = replace(a_wheel(place.wheel(FILES, "quick")), name="other")
+    work = Provisioning(caches.USUAL)
+    far = place.nodes["far"]
+    work.begin(far, [slow, other], deadline_s=60)
+    work.begin(place.nodes["head"], [other], deadline_s=60)
+    until(work, lambda news: "far: b: importing vLLM for the first time" in news)
+    began = time.monotonic()
+
+    place.cluster.kill("far")
+    news = until(work, lambda _: not work.pending())
+
+    troubles = [each for each in news if isinstance(each, BuildTrouble)]
+    assert [(each.node_id, each.key[1], each.whose) for each in troubles] == [
+        (far.id, "b", "node"),
+        (far.id, "other", "node"),
+    ]
+    assert time.monotonic() - began < 30
+    place.cluster.add(next(kind for kind in place.cluster.nodes if kind.name == "far"))
+
+
+def until(work: Provisioning, done: Callable[[list[BuildNews]], bool]) -> list[BuildNews]:
+    news: list[BuildNews] = []
+    end = time.monotonic() + 120
+    while not done(news):
+        assert time.monotonic() < end, news
+        news += work.news()
+        time.sleep(0.1)
+    return news

@@ -111,20 +111,23 @@ class _Timed(ConsoleProgress):
     def __init__(self, console: Console, count: int) -> None:
         super().__init__(console)
         self._count, self._seen = count, 0
-        self._half_way_mib = self.grown_mib = 0.0
+        self._half_way_mib: float | None = None
 
     def planned(self, work: Mapping[str, Any], **more: int) -> None:
         super().planned(work, **more)
         self._began = time.monotonic()
 
-    def ended(self, record: Record) -> None:
-        super().ended(record)
-        self._seen += 1
+    def ended(self, *records: Record) -> None:
+        super().ended(*records)
+        self._seen += len(records)
         self._ended = time.monotonic()
-        if self._seen == self._count // 2:
+        if self._half_way_mib is None and self._seen >= self._count // 2:
             self._half_way_mib = _mib()
-        if self._seen == self._count:
-            self.grown_mib = _mib() - self._half_way_mib
+
+    @property
+    def grown_mib(self) -> float:
+        assert self._half_way_mib is not None
+        return _mib() - self._half_way_mib
 
     def took_s(self) -> float:
         return self._ended - self._began

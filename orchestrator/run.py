@@ -129,8 +129,7 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
         for records in schedule.run(plan, work):
             if records:
                 run.records.append(*records)
-            for record in records:
-                progress.ended(record)
+                progress.ended(*records)
             progress.look(schedule.submitted)
             for cell_id in overdue.among(schedule.submitted):
                 progress.say(f"{cell_id} is long past its deadline: its Ray worker is killed")

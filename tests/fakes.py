@@ -95,5 +95,5 @@ class SilentProgress:
     def look(self, submitted: Mapping[str, str]) -> None:
         del submitted
 
-    def ended(self, record: object) -> None:
-        del record
+    def ended(self, *records: object) -> None:
+        del records

@@ -3,7 +3,7 @@
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -43,7 +43,7 @@ class RecordFile:
 
     def append(self, *records: Record) -> None:
         try:
-            self._append("".join(map(self._line, records)).encode())
+            self._append("".join(self._lines(records)).encode())
         except OSError as error:
             raise ClusterError(
                 f"the record of {records[0].cell_id} can't be written to {self.path}: "
@@ -51,9 +51,11 @@ class RecordFile:
                 " What is recorded so far is kept; make room and run the same command again."
             ) from error
 
-    def _line(self, record: Record) -> str:
-        shown = self.redactor.value(_adapter.dump_python(record, mode="json"))
-        return json.dumps(shown, separators=(",", ":")) + "\n"
+    def _lines(self, records: Sequence[Record]) -> Iterator[str]:
+        # All at once, since they say much the same.
+        dumped = [_adapter.dump_python(record, mode="json") for record in records]
+        for shown in self.redactor.value(dumped):
+            yield json.dumps(shown, separators=(",", ":")) + "\n"
 
     def _append(self, lines: bytes) -> None:
         descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)

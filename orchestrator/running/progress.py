@@ -36,7 +36,7 @@ class Progress(Protocol):
         """Called while cells run; *submitted* as `Schedule` has it."""
         ...
 
-    def ended(self, record: Record) -> None: ...
+    def ended(self, *records: Record) -> None: ...
 
 
 class ConsoleProgress:
@@ -92,13 +92,17 @@ class ConsoleProgress:
             self._told = now
             self.say(", ".join([self._summary(), *_oldest(self._running)]))
 
-    def ended(self, record: Record) -> None:
+    def ended(self, *records: Record) -> None:
+        if records:
+            self._print(*map(self._line, records))
+
+    def _line(self, record: Record) -> str:
         self._done += 1
         self._failed += record.verdict is Verdict.FAILED
         self._learn(record)
         style = STYLES[record.verdict]
         counter = f"{self._done:>{len(str(self._cells))}}/{self._cells}"
-        self._print(
+        return (
             f"[dim]{counter}[/] [{style}]{record.verdict:<7}[/] {escape(record.cell_id)}"
             f"  [dim]{escape(_gist(record))}[/]"
         )
@@ -127,10 +131,11 @@ class ConsoleProgress:
             f"{self._cells - self._done} left, about {duration(self._left_s)}"
         )
 
-    def _print(self, text: str) -> None:
+    def _print(self, *lines: str) -> None:
         seconds = int(time.monotonic() - self._started)
         clock = f"{seconds // 60}:{seconds % 60:02}"
-        self._console.print(f"[dim]{clock:>5}[/] {text}", soft_wrap=True, highlight=False)
+        text = "\n".join(f"[dim]{clock:>5}[/] {line}" for line in lines)
+        self._console.print(text, soft_wrap=True, highlight=False)
 
 
 class _Status:

@@ -23,6 +23,7 @@ from orchestrator.running.on_ray.mirror import Mirror
 from orchestrator.running.on_ray.wording import one_line
 
 POLL_S = 0.5
+TOGETHER_S = 0.05
 
 RunCell = Callable[[CellRequest], tuple[str, Mapping[str, bytes]]]
 
@@ -57,7 +58,8 @@ class Cells:
         self._mirror.look(self._sent.values())
         if not ray.wait(references, num_returns=1, timeout=POLL_S)[0]:
             return []
-        done, _ = ray.wait(references, num_returns=len(references), timeout=0)
+        # Others may be about to end: what comes together is judged and kept together.
+        done, _ = ray.wait(references, num_returns=len(references), timeout=TOGETHER_S)
         return [_ended(reference, self._sent.pop(reference)[1]) for reference in done]
 
     def cancel(self) -> None:

@@ -36,11 +36,11 @@ class Mirror:
 
     def look(self, running: Iterable[tuple[str, CellRequest]]) -> None:
         """*running* are ids of nodes, and what each was asked. Cheap: it asks now and then."""
-        self._read()
         now = time.monotonic()
         if now - self._looked < LOOK_EVERY_S:
             return
         self._looked = now
+        self._read()
         for node_id, requests in self._away(running).items():
             if node_id not in self._asked:
                 task = self._phases.options(scheduling_strategy=self._on(node_id))

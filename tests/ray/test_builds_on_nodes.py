@@ -188,6 +188,7 @@ def test_a_node_that_dies_while_it_makes_a_build_is_a_trouble_of_its_own(place: 
         (far.id, "other", "node"),
     ]
     assert time.monotonic() - began < 30
+    assert place.cluster.processes("far", "entrypoints") == []
     place.cluster.add(next(kind for kind in place.cluster.nodes if kind.name == "far"))
 
 

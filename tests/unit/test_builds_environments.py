@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from inline_snapshot import snapshot
 
@@ -168,7 +169,7 @@ def test_two_runs_at_once_make_it_once(tools: Path, cache: Path) -> None:
     assert sum(WAITING in line for line in lines) == 1
 
 
-def test_a_run_that_is_killed_leaves_nothing_that_is_taken_for_finished(
+def test_a_run_that_is_killed_takes_its_uv_along_and_leaves_nothing_that_is_taken_for_finished(
     tools: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = """
@@ -186,19 +187,17 @@ def test_a_run_that_is_killed_leaves_nothing_that_is_taken_for_finished(
         cwd=ROOT,
     )
     wait_for(tools / "hanging")
+    below = psutil.Process(killed.pid).children(recursive=True)
     killed.send_signal(signal.SIGKILL)
     killed.wait()
     monkeypatch.setenv("FAKE_UV", "install")
-    lines: list[str] = []
 
-    def let_its_uv_end(line: str) -> None:
-        lines.append(line)
-        if "waiting" in line:
-            (tools / "go").touch()
+    _, left = psutil.wait_procs(below, timeout=10)
+    build, lines = heard(a_spec(), cache)
 
-    build = provision(a_spec(), cache, let_its_uv_end)
-
-    assert lines[0].startswith(f"b: {WAITING} (process {killed.pid} on ")
+    assert below
+    assert not left
+    assert lines[0] == "b: creating environment"
     assert not build.reused
     assert len(calls(tools)) == 4
 

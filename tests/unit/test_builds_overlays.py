@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,12 @@ from tests.unit.fake_vllm import FILES, STRICT, a_spec
 from tests.unit.test_patches import CREATES, DELETES, RUNNER, TESTS
 
 OTHER_RUNNER = RUNNER.replace("v2", "v3")
+
+READ_ONLY = (
+    *("unshare", "--user", "--map-root-user", "--mount", "sh", "-c"),
+    'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"',
+)
+"""Before a folder, and a command that can't write there."""
 
 
 @pytest.fixture
@@ -53,6 +61,26 @@ def test_python_takes_the_patched_file_and_the_base_s_others(python: Path, cache
     assert answer(build, "import vllm; print(vllm.__file__)").startswith(build.path_entries[0])
     library = Path(build.path_entries[0], "vllm", "_C.abi3.so")
     assert library.resolve() == fake_vllm.site_packages(python) / "vllm" / "_C.abi3.so"
+
+
+def test_a_base_that_can_only_be_read_gets_an_overlay_all_the_same(
+    python: Path, cache: Path
+) -> None:
+    """As in an image. Root can write wherever the file system can."""
+    program = """
+    import sys
+    from pathlib import Path
+    from tests.unit.test_builds_overlays import RUNNER, a_spec, provision, quiet, runner
+    python, cache = map(Path, sys.argv[1:])
+    try:
+        (python.parent / "file").touch()
+    except OSError:
+        print(runner(provision(a_spec(RUNNER, interpreter=python), cache, quiet)))
+    """
+    words = [sys.executable, "-c", textwrap.dedent(program), str(python), str(cache)]
+    command = [*READ_ONLY, str(python.parents[1]), *words]
+
+    assert subprocess.check_output(command, text=True) == "v2\n"
 
 
 def test_a_build_names_what_was_changed_and_what_was_skipped(python: Path, cache: Path) -> None:

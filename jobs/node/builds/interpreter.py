@@ -8,6 +8,7 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
+from jobs.node.builds import tethered
 from jobs.node.builds.errors import BuildNodeError, BuildSpecError
 
 LOOK = Path(__file__).with_name("look.py")
@@ -93,7 +94,7 @@ def _run(
     # Without the caller's PYTHON* variables, and away from its folder: neither is the build's.
     env = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
     return subprocess.run(
-        [python, "-c", program],
+        tethered.command([python, "-c", program]),
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

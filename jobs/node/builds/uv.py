@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
+from jobs.node.builds import tethered
 from jobs.node.builds.errors import BuildError, BuildNodeError, BuildSpecError
 
 Say = Callable[[str], None]
@@ -109,13 +110,13 @@ def _run(
     """
     Say the title, and again with each stage that uv gets to.
 
-    *fds* has the lock: if this process is killed, uv goes on writing, and keeps it until
-    it is done.
+    *fds* has the lock: if this process is killed, what uv has started may go on writing, and
+    keeps it until it is done.
     """
     say(title)
     lines: list[str] = []
     with subprocess.Popen(
-        [binary(), "--color", "never", *arguments],
+        tethered.command([binary(), "--color", "never", *arguments]),
         env=os.environ | env,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,

@@ -16,6 +16,7 @@ from typing import Any
 import psutil
 
 from jobs import shared_memory
+from tests.ray import marked
 
 HANG = Path(__file__).parent / "hang-in-load.diff"
 TOKEN = "MATRIX_TEST_RUN"
@@ -89,8 +90,8 @@ class Driver:
         """Ids of living processes that this driver started, itself left out."""
         return [
             pid
-            for pid in (int(path.name) for path in Path("/proc").glob("[0-9]*"))
-            if pid != self.process.pid and self._is_ours(pid) and part in _command(pid)
+            for pid in marked.carrying(f"{TOKEN}={self.token}")
+            if pid != self.process.pid and part in marked.command(pid)
         ]
 
     def probe_in(self, phase: str, cell_id: str = "**") -> int:
@@ -133,7 +134,7 @@ class Driver:
         end = time.monotonic() + patience_s
         while self.processes() and time.monotonic() < end:
             time.sleep(POLL_S)
-        return [*map(_command, self.processes()), *shared_memory.sweep(self._shared_before)]
+        return [*map(marked.command, self.processes()), *shared_memory.sweep(self._shared_before)]
 
     def kill_all(self) -> None:
         for pid in [self.process.pid, *self.processes()]:
@@ -158,12 +159,6 @@ class Driver:
         there = [pid for pid in self.processes() if _folder(pid) == workdir.resolve()]
         return [pid for pid in there if os.getsid(pid) == pid]
 
-    def _is_ours(self, pid: int) -> bool:
-        with suppress(OSError):
-            environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-            return f"{TOKEN}={self.token}".encode() in environment
-        return False
-
 
 def environment_of(pid: int) -> dict[str, str]:
     pairs = Path(f"/proc/{pid}/environ").read_bytes().decode().split("\0")
@@ -178,12 +173,6 @@ def _phase(file: Path) -> str | None:
 
 def parent(pid: int) -> int:
     return psutil.Process(pid).ppid()
-
-
-def _command(pid: int) -> str:
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    return ""
 
 
 def _folder(pid: int) -> Path | None:

@@ -47,6 +47,12 @@ DEFAULTS = {
 }
 
 
+PRETENDED = {
+    # Imported on a pretended card, it compiles an addon for it, for half a minute and in vain.
+    "TVM_FFI_DISABLE_TORCH_C_DLPACK": "1",
+}
+
+
 def of_host(request: CellRequest) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not _is_foreign(name)}
     asked = {name: value for name, value in request.env.items() if not waits(name)}
@@ -96,7 +102,7 @@ def _emulation(request: CellRequest) -> dict[str, str]:
         packages=build.packages.get(card.vendor, PackageSet(name="none")),
         operators=build.operators,
     )
-    return {EMULATION_VARIABLE: json.dumps(dataclasses.asdict(emulation))}
+    return {**PRETENDED, EMULATION_VARIABLE: json.dumps(dataclasses.asdict(emulation))}
 
 
 def _caches(root: Path) -> dict[str, str]:

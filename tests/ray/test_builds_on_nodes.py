@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
+from ray._private import ray_constants
 
 from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.node import caches
@@ -95,6 +96,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         ) as cluster,
     ):
         patch.setenv("RAY_AUTH_MODE", "disabled")
+        # As `ON_THE_LOOPBACK` says it to a driver that is a process of its own.
+        patch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", False)
         ray = RayCluster(ClusterChoice(address=cluster.address), lambda _: None)
         try:
             yield Place(cluster=cluster, ray=ray, mine=folder / "mine", small=small, folder=folder)

@@ -39,6 +39,9 @@ class Plan:
     unplaceable: dict[str, str]
     """Cell id to the reason that no node can take it."""
 
+    missing: dict[str, str] = field(default_factory=dict)
+    """Cell id to what it lacks, of those among the runnable that wait for a node to join."""
+
     hosts: dict[str, tuple[str, ...]]
     """Cell id to the names of the nodes that could take it."""
 
@@ -53,24 +56,39 @@ def make_plan(
     cells: Iterable[Cell],
     nodes: Sequence[Node],
     memory_gib: Mapping[str, float] = MappingProxyType({}),
+    *,
+    wait: bool = False,
 ) -> Plan:
-    """*memory_gib* is what cells were seen to take, by their ids."""
+    """
+    *memory_gib* is what cells were seen to take, by their ids. With *wait*, a cell that only
+    lacks a node is runnable: one may join.
+    """
     runnable: list[Cell] = []
     unplaceable: dict[str, str] = {}
     hosts: dict[str, tuple[str, ...]] = {}
     wanted: dict[str, Needs] = {}
+    missing: dict[str, str] = {}
     for cell in cells:
         need = needs(cell, memory_gib.get(cell.id))
-        fitting = [node.name for node in nodes if node.fits(need)]
-        if obstacle := _impossible(cell) or (None if fitting else _obstacle(cell, need, nodes)):
-            unplaceable[cell.id] = obstacle
-        else:
+        fitting = tuple(node.name for node in nodes if node.fits(need))
+        if never := _impossible(cell):
+            unplaceable[cell.id] = never
+        elif fitting or wait:
             runnable.append(cell)
-            hosts[cell.id], wanted[cell.id] = tuple(fitting), need
+            hosts[cell.id], wanted[cell.id] = fitting, need
+            if not fitting:
+                missing[cell.id] = _obstacle(cell, need, nodes)
+        else:
+            unplaceable[cell.id] = _obstacle(cell, need, nodes)
     at_once = _at_once(wanted.values(), nodes)
     ordered = tuple(_by_host(runnable, at_once))
     return Plan(
-        runnable=ordered, unplaceable=unplaceable, hosts=hosts, needs=wanted, at_once=at_once
+        runnable=ordered,
+        unplaceable=unplaceable,
+        missing=missing,
+        hosts=hosts,
+        needs=wanted,
+        at_once=at_once,
     )
 
 

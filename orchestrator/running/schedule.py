@@ -1,6 +1,7 @@
 """Run a plan: submit, collect, judge, and try again what another attempt may change."""
 
 import dataclasses
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,11 +84,19 @@ class Schedule:
         self._cells: dict[str, Cell] = {}
         self._work: Mapping[str, Work] = {}
         self._needs: dict[str, Needs] = {}
+        self._missing: dict[str, str] = {}
         self._where: dict[str, str] = {}
         self._earlier: dict[str, tuple[Trouble, ...]] = {}
 
-    def run(self, plan: Plan, work: Mapping[str, Work]) -> Iterator[tuple[Record, ...]]:
-        """*work* is by cell id: what each probably costs."""
+    def run(
+        self, plan: Plan, work: Mapping[str, Work], *, wait_s: float = 0.0
+    ) -> Iterator[tuple[Record, ...]]:
+        """
+        *work* is by cell id: what each probably costs. A cell that no node can run waits for
+        *wait_s* at most for one to join.
+        """
+        wait_until = time.monotonic() + wait_s
+        self._missing = plan.missing
         yield tuple(
             Record(cell_id=cell_id, judgement=not_run(reason))
             for cell_id, reason in plan.unplaceable.items()
@@ -105,7 +114,8 @@ class Schedule:
         while self._dispatcher.waiting or self._dispatcher.running:
             for news in self._cluster.news():
                 self._hear(news)
-            yield tuple(map(self._stranded, self._dispatcher.stranded()))
+            if time.monotonic() >= wait_until:
+                yield tuple(map(self._stranded, self._dispatcher.stranded()))
             for waiting, node in self._dispatcher.starts():
                 self._submit(waiting.cell_id, node)
             yield self._ended(self._cluster.ended())
@@ -214,7 +224,8 @@ class Schedule:
             for node_id, by_build in self._builds.troubles.items()
             if (why := by_build.get(build_key(cell)))
         ]
-        reason = "; ".join(["no node that could run it is left", *dict.fromkeys(troubles)])
+        why = self._missing.get(cell.id, "no node that could run it is left")
+        reason = "; ".join([why, *dict.fromkeys(troubles)])
         return Record(cell_id=cell.id, judgement=not_run(reason))
 
     def _judge(

@@ -32,7 +32,6 @@ class FakeCluster:
     submitted: list[str] = field(default_factory=list)
     isolations: list[Isolation] = field(default_factory=list)
     provisioned: list[str] = field(default_factory=list)
-    called_for: list[Needs] = field(default_factory=list)
     closed: bool = False
     _ended: deque[Ended] = field(default_factory=deque)
 
@@ -52,9 +51,6 @@ class FakeCluster:
             for spec in specs
         }
         return Builds(ready={node.id: ready for node in self.nodes()})
-
-    def call_for(self, needs: Sequence[Needs]) -> None:
-        self.called_for += needs
 
     def news(self) -> Sequence[News]:
         return ()

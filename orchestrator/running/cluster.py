@@ -170,10 +170,6 @@ class Cluster(Protocol):
         """Of nodes and of their builds, since the last call. It waits for nothing."""
         ...
 
-    def call_for(self, needs: Sequence[Needs]) -> None:
-        """Ask for nodes that could run such cells. Somebody may add them, or nobody."""
-        ...
-
     def submit(self, request: CellRequest, needs: Needs, node: Node) -> None: ...
 
     def ended(self) -> Sequence[Ended]:

@@ -155,3 +155,14 @@ def test_cells_that_differ_in_what_is_set_after_the_fork_share_a_host() -> None:
     one, other = an_emulated_cell(), an_emulated_cell(runner="V2")
 
     assert host(one) == host(other)
+
+
+def test_a_cell_that_only_lacks_a_node_can_wait_for_one() -> None:
+    lacking = a_cell("mi300x/llama/auto/v0_32", hardware=Hardware(vendor="amd", card="mi300x"))
+    never = an_emulated_cell(hardware=H200)
+
+    plan = make_plan([lacking, never], [a_node()], wait=True)
+
+    assert plan.runnable == (lacking,)
+    assert plan.missing == {lacking.id: "no node with mi300x (the cluster has: h200)"}
+    assert [*plan.unplaceable] == [never.id]

@@ -5,6 +5,7 @@ The vLLM is one of a few lines, in a real wheel that the real uv installs. What 
 lies in a folder that only the head sees; one node's cache is on a disk of 64 MiB.
 """
 
+import signal
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -22,6 +23,7 @@ from orchestrator.errors import ConfigError
 from orchestrator.running.cluster import BuildNews, BuildReady, BuildTrouble, Node
 from orchestrator.running.on_ray.builds import Provisioning, first
 from orchestrator.running.on_ray.cluster import RayCluster
+from tests.ray.conftest import StartDriver
 from tests.ray.mixed_cluster import MixedCluster, NodeKind
 from tests.ray.small_disk import SmallDisk, small_disk
 from tests.unit import fake_vllm, small_wheels
@@ -193,6 +195,38 @@ def test_a_node_that_dies_while_it_makes_a_build_is_a_trouble_of_its_own(place: 
     assert time.monotonic() - began < 30
     assert place.cluster.processes("far", "entrypoints") == []
     place.cluster.add(next(kind for kind in place.cluster.nodes if kind.name == "far"))
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_run_that_ends_while_builds_are_made_leaves_nothing_on_any_node(
+    place: Place, drive: StartDriver, number: signal.Signals
+) -> None:
+    wheel = place.wheel(SLOW, f"ended-by-{number}")
+    words = ("hardware=[cpu]", "model=[llama]", "backend=[auto]", "build=[v0_32]")
+    driver = drive(
+        *words,
+        "build.v0_32.release=null",
+        f"build.v0_32.wheel={wheel}",
+        f"cluster.address={place.cluster.address}",
+        environment=place.cluster.environment(),
+    )
+    driver.wait_for("far: v0_32: importing vLLM for the first time")
+
+    driver.process.send_signal(number)
+
+    assert driver.wait() in {130, -number}
+    driver.until(lambda: not busy(place), "the build is still being made")
+    assert "Traceback" not in driver.output
+
+
+def busy(place: Place) -> list[int]:
+    """Processes that make a build."""
+    return [
+        pid
+        for name in ("head", "far")
+        for part in ("ray::provision", "vllm.entrypoints")
+        for pid in place.cluster.processes(name, part)
+    ]
 
 
 def until(work: Provisioning, done: Callable[[list[BuildNews]], bool]) -> list[BuildNews]:

@@ -153,12 +153,12 @@ def cells_of(configs: Sequence[Config]) -> tuple[Cell, ...]:
     raise NothingToRunError(_nothing(configs[0], possible(configs[0], specs[0])))
 
 
-def _nothing(config: Config, could_be: Sequence[Cell]) -> str:
+def _nothing(config: Config, could_be: Sequence[str]) -> str:
     if empty := [axis for axis in AXES if not getattr(config, axis)]:
         choose = " ".join(f"{axis}=[...]" for axis in empty)
         return f"there is nothing to run: no {' and no '.join(empty)} is chosen; add {choose}"
     patterns = " ".join(config.suite.select)
-    example = f"such as {could_be[0].id}" if could_be else "because no combination can exist"
+    example = f"such as {could_be[0]}" if could_be else "because no combination can exist"
     return (
         f"there is nothing to run: suite.select ({patterns}) leaves none of "
         f"{len(could_be)} cells, {example}"

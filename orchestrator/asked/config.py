@@ -291,6 +291,19 @@ class ClusterChoice:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Budget:
+    """What a run may use; the cells that tell most go first, and what does not fit is left out."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    max_gpu_hours: Amount | None = None
+    """Devices times the hours that their cells hold them; an emulated cell holds none."""
+
+    max_minutes: Amount | None = None
+    """From the start of the first cell."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Config:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
@@ -319,6 +332,7 @@ class Config:
     secrets: tuple[Text, ...]
     """Further environment variables, or endings of their names, whose values are never shown."""
 
+    budget: Budget
     cluster: ClusterChoice
     evidence: tuple[Text, ...] | None
     """Run directories and files with records of real cards, which predictions are held against."""

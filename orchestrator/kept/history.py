@@ -8,7 +8,8 @@ from pathlib import Path
 from statistics import median
 
 from jobs.contract.terms import EngineMode, Isolation
-from orchestrator.asked.cells import Cell, hashed
+from orchestrator.asked import digests
+from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import EMULATED
 from orchestrator.concluded.record import Record
 from orchestrator.errors import ClusterError
@@ -96,7 +97,7 @@ def read(runs: Path) -> History:
 
 
 def way(cell: Cell) -> Way:
-    return Way(isolation=cell.isolation, check=hashed(cell.check))
+    return Way(isolation=cell.isolation, check=digests.of_word(cell.check))
 
 
 def _records(runs: Path) -> Iterator[Record]:

@@ -8,9 +8,9 @@ from inline_snapshot import snapshot
 from jobs.contract.builds import BuildSpec
 from jobs.contract.emulation import Card
 from jobs.contract.terms import EngineMode
-from orchestrator.asked import cells
+from orchestrator.asked import digests
 from orchestrator.asked.cell_requests import cell_request
-from orchestrator.asked.cells import Cell, merge
+from orchestrator.asked.cells import Cell, expand, merge
 from orchestrator.asked.checking import build_specs
 from orchestrator.asked.compose import compose
 from orchestrator.errors import ConfigError, NothingToRunError
@@ -83,7 +83,7 @@ def test_a_multirun_that_describes_a_cell_in_two_ways_is_refused() -> None:
 
 def test_the_last_expectation_that_matches_counts() -> None:
     config = compose(["suite=demo"])[0]
-    found = {cell.id: cell for cell in cells.expand(config, build_specs(config))}
+    found = {cell.id: cell for cell in expand(config, build_specs(config))}
 
     assert found["cpu/llama/unknown_attn/v0_32"].expectation.outcome == ("refused",)
     assert found["cpu/llama/auto/v0_32"].expectation.outcome == ("runs",)
@@ -114,7 +114,7 @@ def test_how_long_a_cell_may_take_does_not_change_what_it_does() -> None:
 
 def test_a_shipped_models_files_are_part_of_the_digest(monkeypatch: pytest.MonkeyPatch) -> None:
     before = digest(a_cell())
-    monkeypatch.setattr(cells, "MODELS", cells.MODELS.parent)
+    monkeypatch.setattr(digests, "MODELS", digests.MODELS.parent)
 
     assert digest(a_cell()) != before
 

@@ -108,7 +108,7 @@ class Redactor:
 
     def _shown(self, value: Any, name: str, text: Callable[[str], str]) -> Any:
         match value:
-            case Mapping():
+            case dict():
                 return {
                     key: self._shown(inner, str(key), self.code if key == _CODE else text)
                     for key, inner in value.items()

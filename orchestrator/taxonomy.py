@@ -24,6 +24,9 @@ FOREIGN_BACKEND = "foreign_backend"
 PREDICTION_DIFFERS = "prediction_differs"
 """An emulated engine and the real card did not do the same."""
 
+WORKERS_DISAGREE = "workers_disagree"
+"""Ranks of one engine have different things where they should have the same."""
+
 UNEXPLAINED = frozenset({"internal_error", "first_step_failed"})
 """An exception that no rule knows."""
 

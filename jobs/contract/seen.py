@@ -51,6 +51,8 @@ class MoeGroup:
     experts_class: str | None
     quant_method: str
     layers: int
+    local_experts: int | None = None
+    """Of each layer, on one rank; all of them unless experts are parallel."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,10 +150,35 @@ class Engine:
     compilation_mode: str | None = None
     tensor_parallel: int | None = None
     pipeline_parallel: int | None = None
+    data_parallel: int | None = None
+    expert_parallel: bool | None = None
     speculative_method: str | None = None
     target_class: str | None = None
     draft_class: str | None = None
     linear_methods: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RankSeen:
+    """What one rank of an engine says of itself. Stages of a pipeline hold different layers."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    rank: int
+    """Among all of the engine, those of other data-parallel ranks too."""
+
+    tensor: int = 0
+    pipeline: int = 0
+    data: int = 0
+    expert: int | None = None
+    """None: experts are not parallel."""
+
+    target: tuple[AttentionGroup, ...] = ()
+    draft: tuple[AttentionGroup, ...] = ()
+    target_moe: tuple[MoeGroup, ...] = ()
+    draft_moe: tuple[MoeGroup, ...] = ()
+    kv_layout: str | None = None
+    runner: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -181,7 +208,12 @@ class ProbeReport:
     """The last phase that was entered."""
 
     ready: bool = False
+    ranks: tuple[RankSeen, ...] = ()
+    """Of an engine of several; empty where there is one, which the fields below tell of."""
+
     target: tuple[AttentionGroup, ...] = ()
+    """Of the first rank of each stage of a pipeline, together; so are the next three."""
+
     draft: tuple[AttentionGroup, ...] = ()
     target_moe: tuple[MoeGroup, ...] = ()
     draft_moe: tuple[MoeGroup, ...] = ()

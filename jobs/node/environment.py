@@ -98,7 +98,8 @@ def _emulation(request: CellRequest) -> dict[str, str]:
     if build.operators is None:
         raise NodeError(f"build {build.name} is none for emulated engines")
     emulation = Emulation(
-        card=card,
+        # Cells of one device and of several share a host.
+        card=dataclasses.replace(card, devices=1),
         packages=build.packages.get(card.vendor, PackageSet(name="none")),
         operators=build.operators,
     )

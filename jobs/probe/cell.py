@@ -100,7 +100,8 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
 
     phases.enter(folder, Phase.CONFIG)
     arguments = shipped.resolve(request.engine_args)
-    if request.engine_mode is EngineMode.EMULATED:
+    if request.card is not None:
+        emulation.have(request.card.devices)
         arguments |= {"load_format": loader.FORMAT}
     llm = LLM(**arguments, worker_extension_cls=extension.NAME)
 

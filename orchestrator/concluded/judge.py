@@ -14,8 +14,14 @@ from orchestrator.asked.config import Expectation, FieldName, Outcome, RequestVe
 from orchestrator.concluded import causes, suspects
 from orchestrator.concluded.classify import classify
 from orchestrator.concluded.kernels import Objection, objections
+from orchestrator.concluded.ranks import disagreements
 from orchestrator.concluded.requests import Request, became_of_requests
-from orchestrator.taxonomy import EMULATION_LIMIT, is_refusal, says_nothing_of_vllm
+from orchestrator.taxonomy import (
+    EMULATION_LIMIT,
+    WORKERS_DISAGREE,
+    is_refusal,
+    says_nothing_of_vllm,
+)
 
 
 class Verdict(StrEnum):
@@ -50,13 +56,15 @@ def judge(cell: Cell, build: ProvisionedBuild, attempt: Attempt) -> Judgement:
     requests = became_of_requests(cell, attempt.report, category, build.vllm_version)
     unreal = {} if category or not attempt.report else objections(attempt.report, asked(cell))
     requests |= {name: _unseen(requests[name]) for name in unreal if name in requests}
+    split = disagreements(attempt.report.ranks) if attempt.report else ()
     reasons = [
         *_unmet(cell, attempt, outcome, category),
+        *map(str, split),
         *(objection.reason for objection in unreal.values()),
         *_broken(cell.expectation, requests),
     ]
     if category is None and reasons:
-        category = _kind(requests, unreal)
+        category = WORKERS_DISAGREE if split else _kind(requests, unreal)
     return Judgement(
         verdict=Verdict.FAILED if reasons else Verdict.PASSED,
         category=category,

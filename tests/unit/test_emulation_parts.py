@@ -10,7 +10,7 @@ import pytest
 from jobs.contract.emulation import EMULATION_VARIABLE, Card, Emulation, PackageSet
 from jobs.contract.seen import ExceptionSeen
 from jobs.contract.terms import to_json
-from jobs.probe.emulation import amdsmi, nvml, start
+from jobs.probe.emulation import amdsmi, count, nvml, start
 from jobs.probe.emulation.architecture import capability
 from jobs.probe.emulation.ledger import Ledger
 from jobs.probe.emulation.limits import EmulationLacks, EmulationLimit
@@ -71,7 +71,8 @@ def test_an_architecture_has_the_capability_that_torch_gives_it(
     assert capability(arch) == expected
 
 
-def test_nvml_has_the_card_as_often_as_it_is_there() -> None:
+def test_nvml_has_the_card_as_often_as_it_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(count.HERE, "devices", 2)
     library = StubModule("pynvml")
     vars(library).update(nvml.contents(H100))
 

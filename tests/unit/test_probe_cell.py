@@ -42,21 +42,23 @@ FAKE_VLLM = {
 
 READING = json.dumps(
     {
-        "rank": 0,
+        "seen": {
+            "rank": 0,
+            "target": [
+                {
+                    "kv_group": 0,
+                    "backend": "FLASH_ATTN",
+                    "class_path": "vllm.Flash",
+                    "layers": 1,
+                    "layer_names": ["layer.0"],
+                    "layouts": ["LBNHC"],
+                }
+            ],
+            "draft": [],
+            "target_moe": [],
+            "draft_moe": [],
+        },
         "device": {"name": "a card"},
-        "target": [
-            {
-                "kv_group": 0,
-                "backend": "FLASH_ATTN",
-                "class_path": "vllm.Flash",
-                "layers": 1,
-                "layer_names": ["layer.0"],
-                "layouts": ["LBNHC"],
-            }
-        ],
-        "draft": [],
-        "target_moe": [],
-        "draft_moe": [],
         "engine": {"runner": "V2"},
         "rejections": [],
         "selections": [],

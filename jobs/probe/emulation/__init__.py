@@ -9,6 +9,7 @@ have shapes, and no storage.
 - `limits`: what the emulation can't do, told apart from vLLM's failures
 - `modules`, `packages`: modules that are made up, hollow or hidden
 - `nvml`, `amdsmi`: the vendors' libraries that know the cards
+- `count`: how many of the card there are
 - `torch_device`, `meta`: torch's view of the card, and its tensors
 - `operators`: vLLM's compiled operators, by name only
 - `engine`, `worker`, `loader`: the few places of vLLM that would need a real card

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from jobs.contract.emulation import Card
+from jobs.probe.emulation import count
 
 MODULE = "amdsmi"
 
@@ -28,7 +29,7 @@ def contents(card: Card) -> Mapping[str, Any]:
         "AmdSmiMemoryType": AmdSmiMemoryType,
         "amdsmi_init": lambda *_: None,
         "amdsmi_shut_down": lambda: None,
-        "amdsmi_get_processor_handles": lambda: list(range(card.devices)),
+        "amdsmi_get_processor_handles": lambda: list(range(count.present())),
         "amdsmi_get_gpu_asic_info": lambda _: {
             "market_name": card.product,
             "vendor_name": "AMD",

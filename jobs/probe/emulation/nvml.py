@@ -5,6 +5,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from jobs.contract.emulation import Card
+from jobs.probe.emulation import count
 from jobs.probe.emulation.architecture import capability
 
 MODULES = ("pynvml", "vllm.third_party.pynvml")
@@ -24,7 +25,7 @@ def contents(card: Card) -> Mapping[str, Any]:
         "nvmlInit": lambda: None,
         "nvmlShutdown": lambda: None,
         "nvmlSystemGetDriverVersion": lambda: "emulated",
-        "nvmlDeviceGetCount": lambda: card.devices,
+        "nvmlDeviceGetCount": count.present,
         "nvmlDeviceGetHandleByIndex": int,
         "nvmlDeviceGetHandleByUUID": _index,
         "nvmlDeviceGetIndex": int,

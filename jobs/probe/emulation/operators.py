@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from jobs.contract.emulation import Card, Emulation
+from jobs.probe.emulation import modules
 from jobs.probe.emulation.ledger import Ledger
 from jobs.probe.emulation.limits import EmulationLimit
 from jobs.probe.emulation.modules import Finder
@@ -32,6 +33,9 @@ tell which of the four namespaces an operator is in, so it is in all of them.
 FOR_EVERYBODY = frozenset(NAMESPACES)
 """Extensions that ROCm's wheel has too. It is on no index; NVIDIA's stands in for it."""
 
+ALLOCATOR = "vllm.cumem_allocator"
+"""For engines that sleep. It has functions in place of operators; not every platform has it."""
+
 ROCM = "vllm._rocm_C"
 DEEP_GEMM = "vllm.third_party.deep_gemm"
 """A package around an extension whose file it looks for: all of it is hollow."""
@@ -40,8 +44,9 @@ DEEP_GEMM = "vllm.third_party.deep_gemm"
 def install(emulation: Emulation, finder: Finder, ledger: Ledger) -> None:
     schemas: dict[str, list[str]] = json.loads(Path(emulation.operators).read_text())
     card = emulation.card
+    modules.hide([ALLOCATOR])
     for module, declared in sorted(schemas.items()):
-        if module.startswith(f"{DEEP_GEMM}."):
+        if module == ALLOCATOR or module.startswith(f"{DEEP_GEMM}."):
             continue
         if card.vendor == "nvidia" or _short(module) in FOR_EVERYBODY:
             finder.answer(module, {})

@@ -1,5 +1,6 @@
 """The order in which a process comes to believe that it has the card."""
 
+import dataclasses
 import functools
 import json
 import os
@@ -8,6 +9,7 @@ from typing import Any
 from jobs.contract.emulation import EMULATION_VARIABLE, Card, Emulated, Emulation, PackageSet
 from jobs.probe.emulation import (
     amdsmi,
+    count,
     engine,
     loader,
     meta,
@@ -39,13 +41,18 @@ def asked() -> Emulation | None:
     )
 
 
+def have(devices: int) -> None:
+    """From now on, in this process and those that it starts, there are so many of the card."""
+    count.HERE.devices = devices
+
+
 def seen() -> Emulated | None:
     """For the report."""
     emulation = asked()
     if emulation is None:
         return None
     return Emulated(
-        card=emulation.card,
+        card=dataclasses.replace(emulation.card, devices=count.present()),
         packages=emulation.packages,
         stubs=tuple(HERE.stubs),
         replaced=tuple(HERE.replaced),

@@ -6,6 +6,7 @@ from types import SimpleNamespace
 from typing import Any, Self
 
 from jobs.contract.emulation import Card
+from jobs.probe.emulation import count
 from jobs.probe.emulation.architecture import capability
 from jobs.probe.emulation.ledger import Ledger
 from jobs.probe.emulation.limits import EmulationLacks
@@ -29,7 +30,7 @@ def replace(card: Card, ledger: Ledger) -> None:
     ledger.replace_all(torch.cuda, _cuda(card))
     ledger.replace_all(torch.accelerator, _accelerator(card))
     native = torch._C  # noqa: SLF001  # what the public functions call
-    ledger.replace(native, "_cuda_getDeviceCount", lambda: card.devices)
+    ledger.replace(native, "_cuda_getDeviceCount", count.present)
     ledger.replace(native, "_cuda_getAllocatorBackend", lambda: "emulated")
 
 
@@ -102,10 +103,10 @@ def _cuda(card: Card) -> Mapping[str, Any]:
     return {
         **_memory(),
         "_is_compiled": lambda: True,
-        "_device_count_nvml": lambda: card.devices,
-        "_device_count_amdsmi": lambda: card.devices,
+        "_device_count_nvml": count.present,
+        "_device_count_amdsmi": count.present,
         "is_available": lambda: True,
-        "device_count": lambda: card.devices,
+        "device_count": count.present,
         "current_device": lambda: 0,
         "set_device": _always(None),
         "get_device_capability": lambda _=None: (described.major, described.minor),
@@ -132,8 +133,9 @@ def _accelerator(card: Card) -> Mapping[str, Any]:
 
     return {
         **_memory(),
+        "empty_host_cache": _always(None),
         "is_available": lambda: True,
-        "device_count": lambda: card.devices,
+        "device_count": count.present,
         "current_accelerator": lambda *_, **__: torch.device("cuda"),
         "current_device_index": lambda: 0,
         "set_device_index": _always(None),

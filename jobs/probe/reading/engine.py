@@ -26,6 +26,8 @@ def read(worker: Any, owners: Owners) -> Engine:
         compilation_mode=name_of(follow(config, "compilation_config.mode")),
         tensor_parallel=config.parallel_config.tensor_parallel_size,
         pipeline_parallel=config.parallel_config.pipeline_parallel_size,
+        data_parallel=config.parallel_config.data_parallel_size,
+        expert_parallel=config.parallel_config.enable_expert_parallel,
         speculative_method=follow(config, "speculative_config.method"),
         target_class=_class(owners.target_model),
         draft_class=_class(owners.draft_model),

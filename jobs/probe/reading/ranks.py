@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from jobs.contract.seen import AttentionGroup, Engine, MoeGroup, Rejection, Selection
+from jobs.contract.seen import AttentionGroup, Engine, MoeGroup, RankSeen, Rejection, Selection
 from jobs.probe import rejections
 from jobs.probe.reading.worker import WorkerReading
 
@@ -17,19 +17,22 @@ def read(llm: Any, method: str) -> dict[str, Any]:
 
 
 def joined(readings: Sequence[WorkerReading]) -> dict[str, Any]:
-    """Ranks of tensor parallelism repeat each other; pipeline stages have layers of their own."""
+    """The engine is what the first rank of each pipeline stage says; all stand beside it."""
     first = readings[0]
+    ranks = tuple(reading.seen for reading in readings)
+    stages = [rank for rank in ranks if rank.tensor == rank.data == 0]
     drafts = [reading.engine.draft_class for reading in readings if reading.engine.draft_class]
     return {
+        "ranks": ranks if len(ranks) > 1 else (),
         "device": first.device,
-        "target": _union(reading.target for reading in readings),
-        "draft": _union(reading.draft for reading in readings),
-        "target_moe": _union(reading.target_moe for reading in readings),
-        "draft_moe": _union(reading.draft_moe for reading in readings),
+        "target": _union(rank.target for rank in stages),
+        "draft": _union(rank.draft for rank in stages),
+        "target_moe": _union(rank.target_moe for rank in stages),
+        "draft_moe": _union(rank.draft_moe for rank in stages),
         "engine": dataclasses.replace(first.engine, draft_class=drafts[0] if drafts else None),
         "rejections": rejections.merged(_union(reading.rejections for reading in readings)),
         "selections": _union(reading.selections for reading in readings),
-        "notes": (*_union(reading.notes for reading in readings), *_disagreements(readings)),
+        "notes": _union(reading.notes for reading in readings),
     }
 
 
@@ -41,32 +44,26 @@ def _union(answers: Iterable[tuple[Any, ...]]) -> tuple[Any, ...]:
     return tuple(different)
 
 
-def _disagreements(readings: Sequence[WorkerReading]) -> Iterable[str]:
-    """Layers that have one backend on one rank and another on the next."""
-    backends: dict[str, dict[str, list[int]]] = {}
-    for reading in readings:
-        for group in (*reading.target, *reading.draft):
-            for name in group.layer_names:
-                backends.setdefault(name, {}).setdefault(group.class_path, []).append(reading.rank)
-    for name, found in backends.items():
-        if len(found) > 1:
-            ranks = "; ".join(f"{path} on ranks {ranks}" for path, ranks in found.items())
-            yield f"ranks disagree about {name}: {ranks}"
-
-
 def _reading(text: str) -> WorkerReading:
     raw = json.loads(text)
     raw |= {
-        "target": tuple(map(_attention_group, raw["target"])),
-        "draft": tuple(map(_attention_group, raw["draft"])),
-        "target_moe": tuple(MoeGroup(**group) for group in raw["target_moe"]),
-        "draft_moe": tuple(MoeGroup(**group) for group in raw["draft_moe"]),
+        "seen": _rank(raw["seen"]),
         "engine": Engine(**raw["engine"]),
         "rejections": tuple(map(_rejection, raw["rejections"])),
         "selections": tuple(map(_selection, raw["selections"])),
         "notes": tuple(raw["notes"]),
     }
     return WorkerReading(**raw)
+
+
+def _rank(raw: dict[str, Any]) -> RankSeen:
+    raw |= {
+        "target": tuple(map(_attention_group, raw["target"])),
+        "draft": tuple(map(_attention_group, raw["draft"])),
+        "target_moe": tuple(MoeGroup(**group) for group in raw["target_moe"]),
+        "draft_moe": tuple(MoeGroup(**group) for group in raw["draft_moe"]),
+    }
+    return RankSeen(**raw)
 
 
 def _attention_group(raw: dict[str, Any]) -> AttentionGroup:

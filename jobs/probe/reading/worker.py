@@ -3,22 +3,18 @@
 from dataclasses import dataclass
 from typing import Any
 
-from jobs.contract.seen import AttentionGroup, Engine, MoeGroup, Rejection, Selection
+from jobs.contract.seen import Engine, RankSeen, Rejection, Selection
 from jobs.probe import rejections, selections, tables
 from jobs.probe.emulation import loader
 from jobs.probe.notes import Notes
-from jobs.probe.reading import attention, device, engine, moe
+from jobs.probe.reading import attention, device, engine, moe, places
 from jobs.probe.reading.owners import Owners
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class WorkerReading:
-    rank: int
+    seen: RankSeen
     device: dict[str, str]
-    target: tuple[AttentionGroup, ...]
-    draft: tuple[AttentionGroup, ...]
-    target_moe: tuple[MoeGroup, ...]
-    draft_moe: tuple[MoeGroup, ...]
     engine: Engine
     rejections: tuple[Rejection, ...]
     selections: tuple[Selection, ...]
@@ -31,17 +27,23 @@ def read(worker: Any) -> WorkerReading:
     owners = Owners.of(runner, loaded=loader.layers_of_drafts(worker.vllm_config.model_config))
     layers = notes.attempt("attention layers", lambda: attention.layers(worker.vllm_config), {})
     target, draft = owners.split(layers)
+    place = notes.attempt("place among the ranks", lambda: places.read(worker), {})
+    whole = notes.attempt("engine", lambda: engine.read(worker, owners), Engine())
     target_groups = notes.attempt("target attention", lambda: attention.groups(runner, target), ())
     draft_groups = notes.attempt("draft attention", lambda: attention.groups(runner, draft), ())
     taken = {group.backend for group in (*target_groups, *draft_groups)}
     return WorkerReading(
-        rank=worker.rank,
+        seen=RankSeen(
+            **{"rank": worker.rank} | place,
+            target=target_groups,
+            draft=draft_groups,
+            target_moe=notes.attempt("target MoE", lambda: moe.groups(owners.target_model), ()),
+            draft_moe=notes.attempt("draft MoE", lambda: moe.groups(owners.draft_model), ()),
+            kv_layout=whole.kv_layout,
+            runner=whole.runner,
+        ),
         device=notes.attempt("device", device.read, {}),
-        target=target_groups,
-        draft=draft_groups,
-        target_moe=notes.attempt("target MoE", lambda: moe.groups(owners.target_model), ()),
-        draft_moe=notes.attempt("draft MoE", lambda: moe.groups(owners.draft_model), ()),
-        engine=notes.attempt("engine", lambda: engine.read(worker, owners), Engine()),
+        engine=whole,
         rejections=notes.attempt("rejections", lambda: rejections.of_this_process(taken=taken), ()),
         selections=notes.attempt("selections", lambda: tables.of_all(selections.HERE.seen), ()),
         notes=(*owners.contradictions(layers), *notes.lines),

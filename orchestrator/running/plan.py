@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -68,9 +68,10 @@ def make_plan(
     hosts: dict[str, tuple[str, ...]] = {}
     wanted: dict[str, Needs] = {}
     missing: dict[str, str] = {}
+    names_fitting = _fitting(nodes)
     for cell in cells:
         need = needs(cell, memory_gib.get(cell.id))
-        fitting = tuple(node.name for node in nodes if node.fits(need))
+        fitting = names_fitting(need)
         if never := _impossible(cell):
             unplaceable[cell.id] = never
         elif fitting or wait:
@@ -90,6 +91,19 @@ def make_plan(
         needs=wanted,
         at_once=at_once,
     )
+
+
+def _fitting(nodes: Sequence[Node]) -> Callable[[Needs], tuple[str, ...]]:
+    """The names of the nodes that fit; what cells need alike is looked for once."""
+    known: dict[Hashable, tuple[str, ...]] = {}
+
+    def names(need: Needs) -> tuple[str, ...]:
+        kind = (*need.labels.items(), need.devices, need.cpus, need.memory_gib)
+        if kind not in known:
+            known[kind] = tuple(node.name for node in nodes if node.fits(need))
+        return known[kind]
+
+    return names
 
 
 def build_key(cell: Cell) -> BuildKey:

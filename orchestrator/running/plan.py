@@ -30,6 +30,9 @@ MEMORY_GRAIN_GIB = 0.25
 MEMORY_OF_AN_EMULATED_CELL_GIB = 1.0
 """Until it was measured, with its host: what the largest models take, and no weight is loaded."""
 
+MEMORY_OF_A_RANK_GIB = 0.25
+"""Of several: each is a process of its own, which was seen to take 0.22 GiB."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Plan:
@@ -156,17 +159,10 @@ def _impossible(cell: Cell) -> str | None:
     if cell.engine_mode not in cell.hardware.engine_modes:
         modes = ", ".join(cell.hardware.engine_modes)
         return f"this hardware is described for engine_mode {modes} only"
-    if cell.engine_mode is EngineMode.EMULATED and (parallel := _parallel(cell)):
-        return f"emulated engines have one device only, and it asks for {parallel}"
+    if cell.engine_mode is EngineMode.EMULATED and _workers(cell) > cell.model.devices:
+        sizes = ", ".join(f"{name}={size}" for name, size in _sizes(cell).items() if size)
+        return f"{sizes} takes {_workers(cell)} devices; say devices: {_workers(cell)} in the model"
     return None
-
-
-def _parallel(cell: Cell) -> str | None:
-    """What makes an engine of several devices, if anything does."""
-    if cell.model.devices > 1:
-        return f"{cell.model.devices} devices"
-    sizes = _sizes(cell)
-    return next((f"{name}={size}" for name, size in sizes.items() if size not in (None, 1)), None)
 
 
 def _sizes(cell: Cell) -> dict[str, Any]:
@@ -185,8 +181,10 @@ def _is_of_cpu(cell: Cell) -> bool:
 
 
 def _described_gib(cell: Cell) -> float:
-    emulated = cell.engine_mode is EngineMode.EMULATED
-    return MEMORY_OF_AN_EMULATED_CELL_GIB if emulated else cell.model.memory_gib
+    if cell.engine_mode is EngineMode.REAL:
+        return cell.model.memory_gib
+    workers = _workers(cell)
+    return MEMORY_OF_AN_EMULATED_CELL_GIB + (MEMORY_OF_A_RANK_GIB * workers if workers > 1 else 0)
 
 
 def _in_grains(gib: float) -> float:

@@ -1,7 +1,6 @@
 """Who can run what, decided before anything starts."""
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
@@ -75,18 +74,18 @@ def test_an_emulated_cell_needs_no_device_and_little_memory() -> None:
     assert needs(cell) == Needs(labels=ANY_CPU, devices=0, memory_gib=1.0)
 
 
-@pytest.mark.parametrize(
-    ("asked", "said"),
-    [
-        ({"devices": 8}, "8 devices"),
-        ({"engine_args": {"pipeline_parallel_size": 2}}, "pipeline_parallel_size=2"),
-    ],
-)
-def test_an_emulated_engine_of_several_devices_is_not_run(asked: dict[str, Any], said: str) -> None:
-    cell = an_emulated_cell(**asked)
+def test_an_emulated_engine_of_several_ranks_needs_a_core_and_memory_for_each() -> None:
+    arguments = {"tensor_parallel_size": 2, "pipeline_parallel_size": 2}
+    [cell] = make_plan([an_emulated_cell(devices=4, engine_args=arguments)], [a_node()]).runnable
+
+    assert needs(cell) == Needs(labels=ANY_CPU, devices=0, memory_gib=2.0, cpus=4)
+
+
+def test_an_emulated_engine_of_more_ranks_than_its_model_has_devices_is_said() -> None:
+    cell = an_emulated_cell(engine_args={"pipeline_parallel_size": 2})
 
     assert make_plan([cell], [a_node()]).unplaceable == {
-        cell.id: f"emulated engines have one device only, and it asks for {said}"
+        cell.id: "pipeline_parallel_size=2 takes 2 devices; say devices: 2 in the model"
     }
 
 

@@ -1,5 +1,6 @@
 """
 Builds made ready on three raylets: all at once, of files that are sent where they are missing.
+Cells run on one of them only, which has a CPU.
 
 The vLLM is one of a few lines, in a real wheel that the real uv installs. What is the user's
 lies in a folder that only the head sees; one node's cache is on a disk of 64 MiB.
@@ -16,8 +17,10 @@ from ray._private import ray_constants
 
 from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.node import caches
-from jobs.node.builds.provision import digest_of
+from jobs.node.builds.provision import digest_of, provision
 from jobs.node.builds.store import WAITING
+from orchestrator.asked.checking import build_specs
+from orchestrator.asked.compose import compose
 from orchestrator.asked.config import ClusterChoice
 from orchestrator.errors import ConfigError
 from orchestrator.running.cluster import BuildNews, BuildReady, BuildTrouble, Node
@@ -58,10 +61,14 @@ class Place:
 
     def made(self, spec: BuildSpec, cache: str = caches.USUAL) -> list[BuildNews]:
         """All that is said until every node has the build, or can't."""
+        work = self.begun(spec, cache)
+        return until(work, lambda _: not work.pending())
+
+    def begun(self, spec: BuildSpec, cache: str = caches.USUAL) -> Provisioning:
         work = Provisioning(cache)
         for node in self.nodes.values():
             work.begin(node, [spec], deadline_s=60)
-        return until(work, lambda _: not work.pending())
+        return work
 
     def build(self, news: list[BuildNews], name: str) -> ProvisionedBuild:
         [end] = [end for end in self._ends(news, name) if isinstance(end, BuildReady)]
@@ -81,9 +88,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("builds")
     usual = {"UV_OFFLINE": "1", "UV_CACHE_DIR": str(folder / "uv")}
 
-    def kind(name: str, cache: Path, prefix: tuple[str, ...] = ()) -> NodeKind:
+    def kind(name: str, cache: Path, prefix: tuple[str, ...] = (), cpus: int = 0) -> NodeKind:
         here = {**usual, caches.VARIABLE: str(cache)}
-        return NodeKind(name=name, labels=LABELS, environment=here, prefix=prefix)
+        return NodeKind(name=name, labels=LABELS, environment=here, prefix=prefix, cpus=cpus)
 
     with (
         pytest.MonkeyPatch.context() as patch,
@@ -92,7 +99,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         MixedCluster(
             [
                 kind("head", folder / "cache-head"),
-                kind("far", folder / "cache-far", hidden.prefix),
+                kind("far", folder / "cache-far", hidden.prefix, cpus=1),
                 kind("full", small.folder, small.prefix),
             ]
         ) as cluster,
@@ -122,7 +129,7 @@ def test_what_lies_with_the_user_alone_is_sent_once_to_nodes_that_lack_it(place:
     assert place.build(news, "head").digest == far.digest == digest_of(spec)
     assert [*far.sources] == ["vllm/envs.py"]
     assert Path(far.python).is_relative_to(place.cache("far"))
-    sent = [each for each in news if isinstance(each, str) and ": sending " in each]
+    sent = [line for line in lines(news) if ": sending " in line]
     assert [line.split(" (")[0] for line in sent] == [
         f"far: b: sending {spec.wheel}",
         f"far: b: sending {checkout}",
@@ -131,7 +138,7 @@ def test_what_lies_with_the_user_alone_is_sent_once_to_nodes_that_lack_it(place:
 
     again = place.made(spec)
     assert place.build(again, "far").reused
-    assert not any(isinstance(each, str) and ": sending " in each for each in again)
+    assert not any(": sending " in line for line in lines(again))
 
 
 def test_a_node_without_room_has_no_such_build_and_the_others_have(place: Place) -> None:
@@ -153,9 +160,7 @@ def test_an_interpreter_that_some_nodes_lack_is_their_trouble(place: Place) -> N
 
 def test_a_build_that_nobody_can_make_is_the_user_s_mistake_said_once(place: Place) -> None:
     spec = a_wheel(place.wheel(FILES, "torn"), Path("/no/such/checkout"))
-    work = Provisioning(caches.USUAL)
-    for node in place.nodes.values():
-        work.begin(node, [spec], deadline_s=60)
+    work = place.begun(spec)
 
     with pytest.raises(ConfigError, match="can't be made as it is described") as error:
         first(work, place.nodes, lambda _: None, lambda: None)
@@ -166,12 +171,19 @@ def test_a_build_that_nobody_can_make_is_the_user_s_mistake_said_once(place: Pla
 
 
 def test_nodes_that_share_a_cache_make_a_build_once(place: Place, tmp_path: Path) -> None:
-    news = place.made(a_wheel(place.wheel(FILES, "shared")), str(tmp_path / "cache"))
+    go = tmp_path / "go"
+    waits = f"import os, time\nwhile not os.path.exists({str(go)!r}): time.sleep(0.1)\n"
+    wheel = place.wheel(FILES | {"vllm/entrypoints/llm.py": waits}, "shared")
+    work = place.begun(a_wheel(wheel), str(tmp_path / "cache"))
 
+    said = until(work, lambda news: any(WAITING in line for line in lines(news)))
+    go.touch()
+    news = until(work, lambda _: not work.pending())
+
+    assert not [each for each in said if not isinstance(each, str)]
     ends = [each for each in news if isinstance(each, BuildReady)]
     assert sorted(end.build.reused for end in ends) == [False, True, True]
     assert len({end.build.python for end in ends}) == 1
-    assert any(isinstance(each, str) and WAITING in each for each in news)
 
 
 def test_a_node_that_dies_while_it_makes_a_build_is_a_trouble_of_its_own(place: Place) -> None:
@@ -210,13 +222,38 @@ def test_a_run_that_ends_while_builds_are_made_leaves_nothing_on_any_node(
         f"cluster.address={place.cluster.address}",
         environment=place.cluster.environment(),
     )
-    driver.wait_for("far: v0_32: importing vLLM for the first time")
+    driver.wait_for("v0_32: importing vLLM for the first time")
 
     driver.process.send_signal(number)
 
     assert driver.wait() in {130, -number}
     driver.until(lambda: not busy(place), "the build is still being made")
     assert "Traceback" not in driver.output
+
+
+@pytest.mark.engine
+def test_an_engine_runs_the_files_of_a_checkout_that_its_node_never_saw(
+    place: Place, drive: StartDriver
+) -> None:
+    [config] = compose(["build=[v0_32_gpu]", "engine_mode=emulated", "suite.check=init"])
+    cache = caches.folder(config.cache)
+    base = provision(build_specs(config)["v0_32_gpu"], cache, print)
+    init = next(Path(base.python).parents[1].glob("lib/*/site-packages/vllm/__init__.py"))
+    files = {"vllm/__init__.py": init.read_text(), "vllm/of_the_user.py": ""}
+    checkout = fake_vllm.write(place.mine / "of-release", files)
+
+    driver = drive(
+        *("hardware=[h100]", "model=[llama]", "backend=[auto]", "build=[v0_32_gpu]"),
+        *("engine_mode=emulated", "suite.check=init", f"cache={cache}"),
+        f"build.v0_32_gpu.checkout={checkout}",
+        f"cluster.address={place.cluster.address}",
+        environment=place.cluster.environment(),
+    )
+
+    assert driver.wait() == 0, driver.output
+    [record] = driver.lines()
+    assert record["attempt"]["placement"]["labels"]["ray.io/node-id"] == place.nodes["far"].id
+    assert [*record["build"]["sources"]] == ["vllm/of_the_user.py"]
 
 
 def busy(place: Place) -> list[int]:
@@ -227,6 +264,10 @@ def busy(place: Place) -> list[int]:
         for part in ("ray::provision", "vllm.entrypoints")
         for pid in place.cluster.processes(name, part)
     ]
+
+
+def lines(news: list[BuildNews]) -> list[str]:
+    return [each for each in news if isinstance(each, str)]
 
 
 def until(work: Provisioning, done: Callable[[list[BuildNews]], bool]) -> list[BuildNews]:

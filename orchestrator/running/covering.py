@@ -5,26 +5,24 @@ What goes wrong is nearly always one value of an axis, or two that don't go toge
 on a card, a model in a build. So cells go first that show pairs of values not shown before.
 """
 
-import itertools
 import zlib
 from collections.abc import Iterable, Sequence
 
-Pairs = tuple[int, ...]
-"""Each number stands for a value of one axis together with one of another."""
+Pairs = tuple[tuple[str, str, str], ...]
+"""Which two axes, and a value of each."""
 
 
 def ordered(cell_ids: Sequence[str], known: Iterable[str] = ()) -> list[str]:
     """All of them. What pairs the cells *known* show need not be shown again."""
-    numbers: dict[tuple[int, str, str], int] = {}
-    shown = {number for cell_id in known for number in _pairs(cell_id, numbers)}
-    pairs = {cell_id: _pairs(cell_id, numbers) for cell_id in cell_ids}
-    # What a cell adds only gets less, so it is counted again only when its turn comes.
+    shown = {pair for cell_id in known for pair in _pairs(cell_id)}
+    pairs = {cell_id: _pairs(cell_id) for cell_id in cell_ids}
     most = max(map(len, pairs.values()), default=0)
-    adding: list[list[str]] = [[] for _ in range(most)] + [[*cell_ids]]
+    # What a cell adds only gets less, so it is counted again only when its turn comes.
+    adding: list[list[str]] = [[] for _ in range(most)] + [[*pairs]]
     first: list[str] = []
     for promised in range(most, 0, -1):
         for cell_id in adding[promised]:
-            adds = sum(number not in shown for number in pairs[cell_id])
+            adds = most - len(shown.intersection(pairs[cell_id]))
             if adds == promised:
                 shown.update(pairs[cell_id])
                 first.append(cell_id)
@@ -35,17 +33,20 @@ def ordered(cell_ids: Sequence[str], known: Iterable[str] = ()) -> list[str]:
 
 def coverage(cell_ids: Iterable[str], of: Iterable[str]) -> float:
     """The part of all pairs of values in the cells *of* that *cell_ids* show."""
-    numbers: dict[tuple[int, str, str], int] = {}
-    there = {number for cell_id in of for number in _pairs(cell_id, numbers)}
-    shown = {number for cell_id in cell_ids for number in _pairs(cell_id, numbers)}
+    there = {pair for cell_id in of for pair in _pairs(cell_id)}
+    shown = {pair for cell_id in cell_ids for pair in _pairs(cell_id)}
     return len(shown & there) / len(there) if there else 1.0
 
 
-def _pairs(cell_id: str, numbers: dict[tuple[int, str, str], int]) -> Pairs:
-    values = cell_id.split("/")
-    return tuple(
-        numbers.setdefault((place, one, other), len(numbers))
-        for place, (one, other) in enumerate(itertools.combinations(values, 2))
+def _pairs(cell_id: str) -> Pairs:
+    hardware, model, backend, build = cell_id.split("/")
+    return (
+        ("hardware model", hardware, model),
+        ("hardware backend", hardware, backend),
+        ("hardware build", hardware, build),
+        ("model backend", model, backend),
+        ("model build", model, build),
+        ("backend build", backend, build),
     )
 
 

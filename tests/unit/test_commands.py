@@ -141,6 +141,16 @@ def test_a_plan_says_where_cells_go_and_starts_nothing(
     assert not cluster.submitted
 
 
+def test_a_plan_says_what_a_budget_leaves_out(
+    cluster: FakeCluster, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert answer(["plan", *ONE, "budget.max_minutes=0.001"]) == 0
+
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1 is left out: the budget of 0.001 minutes is not enough for it" in shown
+    assert not cluster.submitted
+
+
 def test_nodes_shows_this_machine(capsys: pytest.CaptureFixture[str]) -> None:
     assert answer(["nodes"]) == 0
 

@@ -1,0 +1,1 @@
+"""From a laptop to a cluster and back, through its Jobs API."""

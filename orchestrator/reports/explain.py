@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 
 from jobs.contract.emulation import Emulated
-from jobs.contract.seen import AttentionGroup, MoeGroup, Rejection, Selection
+from jobs.contract.seen import AttentionGroup, MoeGroup, RankSeen, Rejection, Selection
 from jobs.contract.terms import EngineMode
 from jobs.secrets import MASK
 from orchestrator.reports import wording
@@ -45,6 +45,7 @@ def _lines(
     yield from _block("target MoE", map(_moe, row.target_moe))
     yield from _block("draft MoE", map(_moe, row.draft_moe))
     yield from _block("engine", _engine(row))
+    yield from _block("ranks", map(_rank, row.ranks))
     for number, selection in enumerate(row.selections, 1):
         yield from _block(f"selector, question {number}", _selection(selection))
     yield from _block("backends not taken", _rejections(row.rejections))
@@ -105,6 +106,22 @@ def _engine(row: CellRow) -> Iterator[str]:
         yield f"runner {row.runner}, KV layout {row.kv_layout or 'not resolved'}"
     if row.versions:
         yield ", ".join(f"{name} {version}" for name, version in row.versions.items())
+
+
+def _rank(rank: RankSeen) -> str:
+    places = {"TP": rank.tensor, "PP": rank.pipeline, "DP": rank.data, "EP": rank.expert}
+    place = ", ".join(f"{kind} {n}" for kind, n in places.items() if n is not None)
+    return f"{rank.rank} ({place}): {', '.join(_held(rank))}"
+
+
+def _held(rank: RankSeen) -> Iterator[str]:
+    for owner, groups in (("target", rank.target), ("draft", rank.draft)):
+        yield from (f"{owner} {group.layers} layers {group.backend}" for group in groups)
+    for owner, experts in (("target", rank.target_moe), ("draft", rank.draft_moe)):
+        for group in experts:
+            local = "" if group.local_experts is None else f" of {group.local_experts} experts"
+            yield f"{owner} MoE {group.backend or group.quant_method}{local}"
+    yield from filter(None, (rank.kv_layout, rank.runner))
 
 
 def _rejections(rejections: Iterable[Rejection]) -> Iterator[str]:

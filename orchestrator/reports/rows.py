@@ -9,7 +9,7 @@ from pathlib import Path
 from jobs.contract.attempts import Attempt
 from jobs.contract.builds import BuildSpec
 from jobs.contract.emulation import Emulated
-from jobs.contract.seen import AttentionGroup, MoeGroup, Rejection, Selection
+from jobs.contract.seen import AttentionGroup, MoeGroup, RankSeen, Rejection, Selection
 from jobs.contract.terms import EngineMode, Isolation
 from orchestrator.asked.cell_requests import asked
 from orchestrator.asked.cells import Cell
@@ -100,6 +100,9 @@ class CellRow:
     asked: dict[FieldName, str] = field(default_factory=dict)
     outcome: str | None
     requests: dict[str, RequestRow]
+    ranks: tuple[RankSeen, ...] = ()
+    """Of an engine of several. The next four are of the first rank of each pipeline stage."""
+
     target: tuple[AttentionGroup, ...] = ()
     draft: tuple[AttentionGroup, ...] = ()
     target_moe: tuple[MoeGroup, ...] = ()
@@ -172,6 +175,7 @@ def _with_attempt(row: CellRow, cell: Cell, record: Record) -> CellRow:
         return row
     return dataclasses.replace(
         row,
+        ranks=report.ranks,
         target=report.target,
         draft=report.draft,
         target_moe=report.target_moe,

@@ -12,7 +12,7 @@ from inline_snapshot import snapshot
 from rich.console import Console
 
 from jobs.contract.builds import Patch
-from jobs.contract.seen import PhaseTime, Rejection
+from jobs.contract.seen import MoeGroup, PhaseTime, RankSeen, Rejection
 from jobs.contract.terms import Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked, Expectation, Gate, Waiver
@@ -201,6 +201,29 @@ def test_the_hash_of_a_patch_is_of_the_text_that_was_applied() -> None:
 
     assert hashes(record) == {"a.diff": "of the text"}
     assert hashes() == {"a.diff": None}
+
+
+def test_explain_tells_what_each_rank_has() -> None:
+    experts = MoeGroup(
+        backend="TRITON", experts_class="x.E", quant_method="q", layers=2, local_experts=4
+    )
+    ranks = tuple(
+        RankSeen(rank=n, tensor=n, expert=n, target=groups("A"), target_moe=(experts,), runner="V2")
+        for n in range(2)
+    )
+    result = matrix.build([LOST], [recorded(LOST, replace(HEALTHY, ranks=ranks))])
+    decision = decide(result, Gate(), today=date(2026, 12, 2))
+    report = document.build("runs/x", "demo", result, decision)
+    told = explain.to_text(report, report.cells[0], [])
+
+    assert (
+        """
+ranks
+  0 (TP 0, PP 0, DP 0, EP 0): target 2 layers A, target MoE TRITON of 4 experts, V2
+  1 (TP 1, PP 0, DP 0, EP 1): target 2 layers A, target MoE TRITON of 4 experts, V2
+"""
+        in told
+    )
 
 
 def test_explain_tells_everything_about_a_cell() -> None:

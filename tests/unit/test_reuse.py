@@ -17,6 +17,7 @@ from orchestrator.run import validate
 from orchestrator.running.on_ray import cluster as ray_cluster
 from tests.builders import a_failed_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster, SilentProgress
+from tests.unit import fake_vllm
 
 WORDS = ["hardware=[cpu]", "model=[llama,gemma3]", "backend=[auto]", "build=[v0_32]"]
 LLAMA, GEMMA = "cpu/llama/auto/v0_32", "cpu/gemma3/auto/v0_32"
@@ -121,6 +122,21 @@ def test_another_setting_runs_every_cell(runs: Runs, setting: str) -> None:
         f"2 cells run: {setting.split('=', maxsplit=1)[0].removeprefix('suite.')} changed"
         in runs.said
     )
+
+
+def test_a_checkout_is_the_same_on_a_cluster_and_compared_before_that_is_reached(
+    runs: Runs, tmp_path: Path
+) -> None:
+    checkout = fake_vllm.write(tmp_path / "checkout", fake_vllm.FILES)
+    words = [*WORDS, f"build.v0_32.checkout={checkout}", "cluster.address=10.0.0.1:6379"]
+    runs.run(words)
+
+    runs.run(words)
+    assert runs.cluster.submitted == runs.cluster.provisioned == []
+
+    (checkout / "vllm" / "envs.py").write_text("RUNNER = 'v9'\n")
+    runs.run(words)
+    assert "2 cells run: build changed" in runs.said
 
 
 def test_cells_that_are_new_to_the_suite_run_alone(runs: Runs) -> None:

@@ -95,6 +95,7 @@ def _config() -> Config:
         isolation=Isolation.WARM,
         deadline_s=None,
         deadlines={Phase.LOAD: 900.0},
+        wait_s=None,
         quiet_s=None,
         attempts=2,
         secrets=(),

@@ -2,9 +2,10 @@
 
 import contextlib
 import dataclasses
+import math
 import os
 import signal
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -18,17 +19,20 @@ from orchestrator import discretion
 from orchestrator.asked.cells import Cell, expand, merge, possible
 from orchestrator.asked.checking import build_specs
 from orchestrator.asked.conf_files import AXES
-from orchestrator.asked.config import ClusterChoice, Config
+from orchestrator.asked.config import Budget, ClusterChoice, Config
 from orchestrator.concluded import gate, matrix
 from orchestrator.concluded.matrix import Matrix
 from orchestrator.errors import ClusterError, ConfigError, NothingToRunError, StoppedError, heeded
 from orchestrator.kept import evidence, history, reuse, run_directory
+from orchestrator.kept.reuse import Reuse
 from orchestrator.kept.run_directory import Asked, RunDirectory
-from orchestrator.running.cluster import Builds, Cluster
+from orchestrator.running import budget, covering
+from orchestrator.running.cluster import Builds, Cluster, Node
+from orchestrator.running.forecast import Work
 from orchestrator.running.overdue import Overdue
-from orchestrator.running.plan import build_key, make_plan, wanted
+from orchestrator.running.plan import Plan, build_key, make_plan, wanted
 from orchestrator.running.progress import Progress
-from orchestrator.running.schedule import Places, Schedule
+from orchestrator.running.schedule import Limits, Places, Schedule
 from orchestrator.running.underway import RunningCells
 
 StartCluster = Callable[[ClusterChoice, Callable[[str], None]], Cluster]
@@ -110,8 +114,10 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
         earlier = history.read(run.path.parent)
         todo = reused.left(asked.cells)
         nodes = cluster.nodes()
-        plan = make_plan(todo, nodes, earlier.memory_gib(todo))
-        builds = cluster.provision(wanted(plan), config.cache, progress.say)
+        wait = config.wait_s is not None
+        plan = make_plan(todo, nodes, earlier.memory_gib(todo), wait=wait)
+        plan = _within_budget(plan, config.budget, earlier.work(plan.runnable), nodes, reused)
+        builds = cluster.provision(wanted(plan), config.cache, say)
         # Builds of files that only the nodes have can be compared only now.
         reused = reuse.decide(plan.runnable, seen, _digests(plan.runnable, builds), own=own)
         reuse.take_over(reused, run)
@@ -123,17 +129,37 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
             cells=len(asked.cells),
             at_once=plan.at_once,
         )
-        overdue = Overdue(plan.runnable, RunningCells())
         places = Places(cells=run.cells.resolve(), cache=config.cache, home=run.home())
-        schedule = Schedule(cluster, nodes, builds, places, progress.say)
-        for records in schedule.run(plan, work):
+        schedule = Schedule(cluster, nodes, builds, places, say)
+        overdue = Overdue(plan.runnable, RunningCells())
+        for records in schedule.run(plan, work, _limits(config, asked.cells)):
             if records:
                 run.records.append(*records)
                 progress.ended(*records)
             progress.look(schedule.submitted)
             for cell_id in overdue.among(schedule.submitted):
-                progress.say(f"{cell_id} is long past its deadline: its Ray worker is killed")
+                say(f"{cell_id} is long past its deadline: its Ray worker is killed")
                 cluster.kill(cell_id)
+
+
+def _within_budget(
+    plan: Plan, most: Budget, work: Mapping[str, Work], nodes: Sequence[Node], reused: Reuse
+) -> Plan:
+    fitted = budget.within(plan, work, most, nodes, known=[*reused.kept])
+    unplaceable = plan.unplaceable | fitted.left_out
+    return dataclasses.replace(plan, runnable=fitted.chosen, unplaceable=unplaceable)
+
+
+def _limits(config: Config, cells: Sequence[Cell]) -> Limits:
+    ids = [cell.id for cell in cells]
+    most = config.budget.max_minutes
+    return Limits(
+        wait_s=config.wait_s or 0.0,
+        begin_s=math.inf if most is None else most * 60,
+        left_out=lambda begun: budget.left_out(
+            config.budget, len(begun), covering.coverage(begun, ids)
+        ),
+    )
 
 
 def conclude(run: RunDirectory) -> Result:

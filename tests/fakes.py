@@ -6,12 +6,14 @@ from dataclasses import dataclass, field, replace
 
 from jobs.contract.asked import CellRequest
 from jobs.contract.attempts import Attempt
-from jobs.contract.terms import Isolation
+from jobs.contract.terms import EngineMode, Isolation
 from jobs.node.builds.provision import digest_of
 from orchestrator.asked.config import ClusterChoice
 from orchestrator.running.cluster import (
+    BuildReady,
     Builds,
     Ended,
+    Joined,
     Needs,
     News,
     Node,
@@ -32,6 +34,7 @@ class FakeCluster:
     submitted: list[str] = field(default_factory=list)
     isolations: list[Isolation] = field(default_factory=list)
     provisioned: list[str] = field(default_factory=list)
+    joining: list[Node] = field(default_factory=list)
     closed: bool = False
     _ended: deque[Ended] = field(default_factory=deque)
 
@@ -53,7 +56,15 @@ class FakeCluster:
         return Builds(ready={node.id: ready for node in self.nodes()})
 
     def news(self) -> Sequence[News]:
-        return ()
+        joined, self.joining = self.joining, []
+        return [
+            each
+            for node in joined
+            for each in (
+                Joined(node=node),
+                BuildReady(node_id=node.id, key=(EngineMode.REAL, "v0_32"), build=a_build()),
+            )
+        ]
 
     def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:
         del needs, node

@@ -323,6 +323,9 @@ class Config:
     deadlines: dict[Phase, Seconds]
     """Seconds of single phases, where rules/deadlines.yaml doesn't fit."""
 
+    wait_s: Seconds | None
+    """How long a cell that no node can run waits for one to join; None: it does not."""
+
     quiet_s: Seconds | None
     """For an attempt without a line in its log and without a new phase."""
 

@@ -34,7 +34,8 @@ def main(words: Sequence[str]) -> int:
     reused = _reused(cells, configs[0], partial(console.print, highlight=False, markup=False))
     earlier = history.read(Path(configs[0].runs))
     nodes = nodes_of(configs[0].cluster)
-    plan = make_plan(cells, nodes, earlier.memory_gib(cells))
+    wait = configs[0].wait_s is not None
+    plan = make_plan(cells, nodes, earlier.memory_gib(cells), wait=wait)
     todo = dataclasses.replace(plan, runnable=reused.left(plan.runnable))
     costs = earlier.work(todo.runnable)
     fitted = budget.within(todo, costs, configs[0].budget, nodes, known=[*reused.kept])
@@ -71,7 +72,8 @@ def _destiny(cell: Cell, plan: Plan, reused: Reuse, fitted: Fitted) -> Text:
         return Text(f"{record.verdict}, kept from {record.kept_from or 'the same run'}", "dim")
     if obstacle := plan.unplaceable.get(cell.id) or fitted.left_out.get(cell.id):
         return Text(obstacle, "yellow")
-    return Text(f"{', '.join(plan.hosts[cell.id])}: {reused.why[cell.id]}")
+    where = ", ".join(plan.hosts[cell.id]) or f"waits, since there is {plan.missing[cell.id]}"
+    return Text(f"{where}: {reused.why[cell.id]}")
 
 
 def _summary(

@@ -1,8 +1,10 @@
 """Run a plan: submit, collect, judge, and try again what another attempt may change."""
 
 import dataclasses
+import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -56,6 +58,20 @@ class Places:
         return str(self.cells / cell_id / str(attempt))
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """Of a whole run, in seconds from its first cell on."""
+
+    wait_s: float = 0.0
+    """A cell that no node can run waits so long for one to join."""
+
+    begin_s: float = math.inf
+    """No attempt begins after that."""
+
+    left_out: Callable[[AbstractSet[str]], str] = lambda _: "the time is up"
+    """Why the others did not, when the cells of these ids have begun."""
+
+
 class Schedule:
     """
     One pass over a plan. Yields the records of cells as soon as they are known, several at
@@ -89,13 +105,10 @@ class Schedule:
         self._earlier: dict[str, tuple[Trouble, ...]] = {}
 
     def run(
-        self, plan: Plan, work: Mapping[str, Work], *, wait_s: float = 0.0
+        self, plan: Plan, work: Mapping[str, Work], limits: Limits | None = None
     ) -> Iterator[tuple[Record, ...]]:
-        """
-        *work* is by cell id: what each probably costs. A cell that no node can run waits for
-        *wait_s* at most for one to join.
-        """
-        wait_until = time.monotonic() + wait_s
+        """*work* is by cell id: what each probably costs."""
+        limits, began = limits or Limits(), time.monotonic()
         self._missing = plan.missing
         yield tuple(
             Record(cell_id=cell_id, judgement=not_run(reason))
@@ -114,8 +127,11 @@ class Schedule:
         while self._dispatcher.waiting or self._dispatcher.running:
             for news in self._cluster.news():
                 self._hear(news)
-            if time.monotonic() >= wait_until:
+            passed_s = time.monotonic() - began
+            if passed_s >= limits.wait_s:
                 yield tuple(map(self._stranded, self._dispatcher.stranded()))
+            if passed_s >= limits.begin_s:
+                yield self._left_out(limits)
             for waiting, node in self._dispatcher.starts():
                 self._submit(waiting.cell_id, node)
             yield self._ended(self._cluster.ended())
@@ -216,6 +232,13 @@ class Schedule:
                 f"{node.name} is in quarantine, since it failed one cell after the other for "
                 f"reasons of its own ({why}): it gets what no other node can run"
             )
+
+    def _left_out(self, limits: Limits) -> tuple[Record, ...]:
+        ids = [waiting.cell_id for waiting in self._dispatcher.forget()]
+        if not ids:
+            return ()
+        reason = limits.left_out(self._cells.keys() - {*ids})
+        return tuple(Record(cell_id=cell_id, judgement=not_run(reason)) for cell_id in ids)
 
     def _stranded(self, waiting: Waiting) -> Record:
         cell = self._cells[waiting.cell_id]

@@ -1,6 +1,7 @@
 """Attempts, retries, and what becomes a record."""
 
 import signal
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,10 +11,10 @@ from jobs.contract.terms import Isolation, Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.record import Record
-from orchestrator.running.cluster import Builds
+from orchestrator.running.cluster import Builds, this_machine
 from orchestrator.running.forecast import Work
 from orchestrator.running.plan import Plan, build_key, needs
-from orchestrator.running.schedule import Places, Schedule
+from orchestrator.running.schedule import Limits, Places, Schedule
 from tests.builders import a_build, a_cell, a_failed_report, a_report, an_attempt
 from tests.fakes import LOST_NODE, FakeCluster
 
@@ -136,3 +137,28 @@ def test_a_cell_that_no_node_can_take_is_recorded_with_the_reason() -> None:
 
     assert record.verdict is Verdict.NOT_RUN
     assert record.judgement.reasons == ("no node has a mi300x",)
+
+
+def test_what_has_not_begun_when_the_time_is_up_is_left_out() -> None:
+    def reason(begun: AbstractSet[str]) -> str:
+        return f"{len(begun)} have begun"
+
+    limits = Limits(begin_s=0.0, left_out=reason)
+    schedule = a_schedule(FakeCluster(), Path("cells"))
+
+    records = [*schedule.run(a_plan(CELL), {CELL.id: Work(seconds=1.0)}, limits)]
+
+    [record] = [record for part in records for record in part]
+    assert record.judgement.reasons == ("0 have begun",)
+
+
+def test_a_cell_that_lacks_a_node_waits_for_one_to_join() -> None:
+    cluster = FakeCluster(joining=[replace(this_machine(), id="late", name="late", cpus=64)])
+    plan = a_plan(CELL)
+    plan = replace(plan, needs={CELL.id: replace(plan.needs[CELL.id], cpus=64)})
+    schedule = a_schedule(cluster, Path("cells"))
+
+    records = [*schedule.run(plan, {CELL.id: Work(seconds=1.0)}, Limits(wait_s=60.0))]
+
+    [record] = [record for part in records for record in part]
+    assert record.verdict is Verdict.PASSED

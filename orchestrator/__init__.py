@@ -15,13 +15,16 @@ A folder for each stage, in the order the data flows; `run.validate` is the flow
       matrix         records -> the last word on every cell
       gate           matrix -> may this release ship?
     running/       cells -> attempts on a cluster
-      plan           cells and nodes -> which can run, and why the others can't
       cluster        what is needed of a cluster; on_ray/ is one
+      plan           cells and nodes -> which can run, and why the others can't
+      budget         a plan -> what of it may be used
       schedule       a plan -> attempts, again where it was bad luck
+      dispatch       what waits, and which nodes are free -> which cell goes where
     kept/          what stays on disk
       records        one line per cell that ended; run_directory holds them
       reuse          which verdicts of earlier runs still hold
     reports/       matrix -> terminal, md, json, junit; they decide nothing
+    remote/        the same from a laptop, by way of a cluster's Jobs API
 
 What is seen in between, jobs/ sees. Imports point up this list only; pyproject.toml holds them
 to it, between stages and within each.

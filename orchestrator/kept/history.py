@@ -7,11 +7,12 @@ from functools import cache
 from pathlib import Path
 from statistics import median
 
+import pydantic
+
 from jobs.contract.terms import EngineMode, Isolation
 from orchestrator.asked import digests
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import EMULATED
-from orchestrator.concluded.record import Record
 from orchestrator.errors import ClusterError
 from orchestrator.kept.records import RecordFile
 from orchestrator.kept.run_directory import newest_first
@@ -33,6 +34,31 @@ class Way:
     isolation: Isolation
     check: str
     """Hashed, as records have it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Exit:
+    out_of_memory: bool = False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Attempt:
+    isolation: Isolation
+    exit: _Exit
+    seconds: float
+    memory_mib: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Cost:
+    """The part of a record that tells what an attempt took."""
+
+    cell_id: str
+    parts: dict[str, str] = field(default_factory=dict)
+    attempt: _Attempt
+
+
+_adapter = pydantic.TypeAdapter(_Cost)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -83,12 +109,11 @@ def read(runs: Path) -> History:
     """From the latest runs of whatever suite."""
     seconds: dict[tuple[str, Way], float] = {}
     memory_mib: dict[tuple[str, Way], int] = {}
-    for record in _records(runs):
-        if (attempt := record.attempt) is None:
-            continue
+    for cost in _costs(runs):
+        attempt = cost.attempt
         # It may have got a host of its own only because the first one was lost.
-        tried = Way(isolation=attempt.isolation, check=record.parts.get("check", ""))
-        key = record.cell_id, tried
+        tried = Way(isolation=attempt.isolation, check=cost.parts.get("check", ""))
+        key = cost.cell_id, tried
         seconds[key] = attempt.seconds
         # Of what memory was short for, it is not known how much it needs.
         if attempt.memory_mib and not attempt.exit.out_of_memory:
@@ -100,11 +125,11 @@ def way(cell: Cell) -> Way:
     return Way(isolation=cell.isolation, check=digests.of_word(cell.check))
 
 
-def _records(runs: Path) -> Iterator[Record]:
+def _costs(runs: Path) -> Iterator[_Cost]:
     """From the oldest to the latest."""
     for path in reversed(newest_first(runs)[:RUNS_READ]):
         with suppress(ClusterError):
-            yield from RecordFile(path / "records.jsonl")
+            yield from RecordFile(path / "records.jsonl").parts(_adapter)
 
 
 def _shared_host(cell: Cell) -> Hashable:

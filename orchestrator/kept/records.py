@@ -1,12 +1,14 @@
 """The records of a run: one line per cell that ended, only ever appended."""
 
+import contextlib
 import json
 import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pydantic
 
@@ -15,6 +17,8 @@ from orchestrator.concluded.judge import not_run
 from orchestrator.concluded.record import Record
 from orchestrator.errors import ClusterError
 from orchestrator.taxonomy import taxonomy
+
+Part = TypeVar("Part")
 
 _adapter = pydantic.TypeAdapter(Record)
 
@@ -80,21 +84,47 @@ class RecordFile:
                 damage = f"{line}. The same command runs the cell again."
                 yield Record(cell_id=line.cell_id, judgement=not_run(damage))
 
-    def lines(self) -> Iterator["Record | Damaged"]:
+    def lines(self) -> "tuple[Record | Damaged, ...]":
         """Every whole line. A torn last line (a writer was killed) was never a record."""
+        with self._readable():
+            if not self.path.exists():
+                return ()
+            now = self.path.stat()
+            return _lines(self.path, (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns))
+
+    def parts(self, adapter: pydantic.TypeAdapter[Part]) -> Iterator[Part]:
+        """Of every line that has it: the part that *adapter* takes, and no check of the rest."""
+        with self._readable():
+            lines = _whole_lines(self.path) if self.path.exists() else []
+        for line in lines:
+            with contextlib.suppress(pydantic.ValidationError):
+                yield adapter.validate_json(line)
+
+    @contextlib.contextmanager
+    def _readable(self) -> Iterator[None]:
         try:
-            text = self.path.read_bytes() if self.path.exists() else b""
+            yield
         except OSError as error:
             raise ClusterError(f"{self.path} can't be read: {error.strerror}") from error
-        for number, line in enumerate(text.split(b"\n")[:-1], start=1):
-            try:
-                yield _adapter.validate_json(line)
-            except pydantic.ValidationError as invalid:
-                yield Damaged(
-                    place=f"line {number} of {self.path}",
-                    cell_id=_cell_named_in(line),
-                    why=invalid.errors()[0]["msg"],
-                )
+
+
+@lru_cache(maxsize=2)
+def _lines(path: Path, _version: tuple[int, ...]) -> tuple[Record | Damaged, ...]:
+    """One stage after the other reads the same file: it is checked once while nothing changes."""
+    lines = enumerate(_whole_lines(path), start=1)
+    return tuple(_read(line, f"line {number} of {path}") for number, line in lines)
+
+
+def _whole_lines(path: Path) -> list[bytes]:
+    return path.read_bytes().split(b"\n")[:-1]
+
+
+def _read(line: bytes, place: str) -> Record | Damaged:
+    try:
+        return _adapter.validate_json(line)
+    except pydantic.ValidationError as invalid:
+        why = invalid.errors()[0]["msg"]
+        return Damaged(place=place, cell_id=_cell_named_in(line), why=why)
 
 
 def words(adapter: pydantic.TypeAdapter[Any] = _adapter) -> set[str]:

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import json
 import os
 import re
 import shutil
@@ -15,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import filelock
 import pydantic
+import pydantic_core
 
 from jobs.contract.asked import Home
 from jobs.contract.terms import STRICT
@@ -101,7 +101,7 @@ class RunDirectory:
     def note(self, asked: Asked) -> None:
         self.records.redactor = asked.redactor()
         shown = self.records.redactor.value(_adapter.dump_python(asked, mode="json"))
-        self.write("run.json", json.dumps(shown, indent=1))
+        self.write("run.json", pydantic_core.to_json(shown, indent=1).decode())
 
     def home(self) -> Home:
         """By which nodes tell whether they see this very directory."""

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import time
 from collections.abc import Iterator
+from functools import partial
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from jobs.probe import (
     observers,
     phases,
     rejections,
+    replicas,
     shipped,
     warming,
     wording,
@@ -87,7 +90,7 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
     phases.enter(folder, Phase.IMPORT)
     emulation.install()
     _check_what_is_real(request)
-    from vllm import LLM, SamplingParams
+    from vllm import LLM
 
     if _has_children(request):
         error_log.configure_children(folder)
@@ -103,23 +106,44 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
     if request.card is not None:
         emulation.have(request.card.devices)
         arguments |= {"load_format": loader.FORMAT}
-    llm = LLM(**arguments, worker_extension_cls=extension.NAME)
+    start = partial(LLM, worker_extension_cls=extension.NAME)
+    size = arguments.pop(replicas.SIZE, 1)
+    others = replicas.fork(size, lambda first: _follow(first, start(**arguments)))
+    llm = start(**arguments)
 
     phases.enter(folder, Phase.READY)
-    yield {"ready": True, **ranks.read(llm, extension.METHOD)}
+    texts = [*llm.collective_rpc(extension.METHOD), *others.readings()]
+    yield {"ready": True, **ranks.read(texts)}
 
     if request.check is Check.GENERATE:
         phases.enter(folder, Phase.GENERATE)
         if request.engine_mode is EngineMode.EMULATED:
             raise limits.EmulationLimit("check=generate", "no kernel runs in emulation")
-        sampling = SamplingParams(
-            max_tokens=NEW_TOKENS, temperature=0, ignore_eos=True, detokenize=False
-        )
-        outputs = llm.generate([{"prompt_token_ids": list(PROMPT)}], sampling, use_tqdm=False)
-        yield {"tokens": tuple(outputs[0].outputs[0].token_ids)}
+        others.generate()
+        yield {"tokens": _generated(llm)}
 
     phases.enter(folder, Phase.TEARDOWN)
+    others.end()
     _shut_down(llm.llm_engine.engine_core)
+
+
+def _follow(first: Connection, llm: Any) -> None:
+    """What another engine of the cell does, until the first one hangs up."""
+    first.send(llm.collective_rpc(extension.METHOD))
+    with contextlib.suppress(EOFError):
+        while first.recv() == replicas.GENERATE:
+            _generated(llm)
+    _shut_down(llm.llm_engine.engine_core)
+
+
+def _generated(llm: Any) -> tuple[int, ...]:
+    from vllm import SamplingParams
+
+    sampling = SamplingParams(
+        max_tokens=NEW_TOKENS, temperature=0, ignore_eos=True, detokenize=False
+    )
+    outputs = llm.generate([{"prompt_token_ids": list(PROMPT)}], sampling, use_tqdm=False)
+    return tuple(outputs[0].outputs[0].token_ids)
 
 
 def _check_what_is_real(request: ProbeRequest) -> None:

@@ -55,8 +55,14 @@ class ErrorLog(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         error = record.exc_info[1] if record.exc_info else None
         if error is not None and ENDS.search(record.getMessage()):
-            line = json.dumps(dataclasses.asdict(_logged(record, error)))
-            files.append_line(environment.folder() / ERRORS, line)
+            process = getattr(record, "vllm_process_name", record.processName)
+            leave(error, process=str(process))
+
+
+def leave(error: BaseException, *, process: str) -> None:
+    """Put what ended this process where the probe finds it."""
+    line = json.dumps(dataclasses.asdict(_logged(error, process)))
+    files.append_line(environment.folder() / ERRORS, line)
 
 
 def arm_stack_dumps() -> None:
@@ -100,10 +106,10 @@ def _read(raw: dict[str, Any]) -> LoggedError:
     )
 
 
-def _logged(record: logging.LogRecord, error: BaseException) -> LoggedError:
+def _logged(error: BaseException, process: str) -> LoggedError:
     return LoggedError(
         pid=os.getpid(),
-        process=str(getattr(record, "vllm_process_name", record.processName)),
+        process=process,
         functions=exceptions.functions(error),
         chain=exceptions.chain(error),
     )

@@ -30,8 +30,11 @@ MEMORY_GRAIN_GIB = 0.25
 MEMORY_OF_AN_EMULATED_CELL_GIB = 1.0
 """Until it was measured, with its host: what the largest models take, and no weight is loaded."""
 
-MEMORY_OF_A_RANK_GIB = 0.25
-"""Of several: each is a process of its own, which was seen to take 0.22 GiB."""
+MEMORY_OF_A_RANK_GIB = 0.375
+"""
+Of several: each is a process of its own, which was seen to take 0.22 GiB, and each engine of data
+parallelism has one of 0.2 GiB besides.
+"""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

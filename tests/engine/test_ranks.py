@@ -18,7 +18,6 @@ from orchestrator.asked.checking import build_specs
 from orchestrator.asked.compose import compose
 from orchestrator.concluded.judge import Judgement, judge
 from orchestrator.running.cluster import read_attempt
-from tests.engine.warm_parent import WarmParent
 
 pytestmark = [pytest.mark.engine, pytest.mark.timeout(900)]
 
@@ -91,6 +90,27 @@ def test_ranks_of_expert_parallelism_have_experts_of_their_own(tried: Tried, car
     assert [group.local_experts for rank in report.ranks for group in rank.target_moe] == [4, 4]
 
 
+@CARDS
+def test_engines_of_data_parallelism_share_their_experts(tried: Tried, card: str) -> None:
+    judgement, report = tried(card, "mixtral_8x7b_dp2")
+
+    assert judgement.reasons == ()
+    assert report.engine.data_parallel == 2
+    assert [(rank.rank, rank.data, rank.expert) for rank in report.ranks] == [(0, 0, 0), (1, 1, 1)]
+    assert [group.local_experts for rank in report.ranks for group in rank.target_moe] == [4, 4]
+    assert {group.kv_heads for rank in report.ranks for group in rank.target} == {8}
+
+
+def test_data_parallelism_that_vllm_refuses_is_a_refusal(tried: Tried) -> None:
+    asked = "+model.llama31_8b_tp2.engine_args.data_parallel_size=2"
+    alone = "model.llama31_8b_tp2.engine_args.tensor_parallel_size=1"
+    judgement, report = tried("h100", "llama31_8b_tp2", asked, alone)
+
+    assert judgement.outcome == "refused"
+    assert report.failure is not None
+    assert "dense models" in report.failure.root.message
+
+
 @pytest.mark.parametrize("other", ["TRITON_ATTN", "FLEX_ATTENTION"])
 def test_a_rank_that_chooses_another_backend_is_found(tried: Tried, other: str) -> None:
     """vLLM sees it only where the layouts differ that the backends take."""
@@ -108,18 +128,6 @@ def test_a_rank_that_chooses_another_backend_is_found(tried: Tried, other: str) 
         assert reason.startswith("workers disagree about target.attention_backend of model.layers")
         assert "and 31 more: FLASH_ATTN " in reason
         assert reason.endswith("on rank 0; TRITON_ATTN (TritonAttentionBackend) on rank 1")
-
-
-def test_real_ranks_tell_of_themselves_too(warm: WarmParent) -> None:
-    report = warm.probe(
-        model="shipped:llama", tensor_parallel_size=2, distributed_executor_backend="mp"
-    )
-
-    assert report["failure"] is None
-    assert [rank["tensor"] for rank in report["ranks"]] == [0, 1]
-    assert {group["backend"] for rank in report["ranks"] for group in rank["target"]} == {
-        "CPU_ATTN"
-    }
 
 
 def _cell(

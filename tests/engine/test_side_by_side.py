@@ -47,6 +47,9 @@ def test_two_engines_of_two_workers_each_have_nothing_in_common(
         report = _attempt(cell)["report"]
         assert (report["failure"], report["ready"]) == (None, True)
         assert report["engine"]["tensor_parallel"] == 2
+        assert [(rank["rank"], rank["tensor"]) for rank in report["ranks"]] == [(0, 0), (1, 1)]
+        backends = {group["backend"] for rank in report["ranks"] for group in rank["target"]}
+        assert backends == {"CPU_ATTN"}
         assert len(report["tokens"]) == 8
     assert any(one.shared and other.shared for one, other in looks), "not at the same time"
     one, other = (_all_of(seen) for seen in zip(*looks, strict=True))

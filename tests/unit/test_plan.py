@@ -78,7 +78,7 @@ def test_an_emulated_engine_of_several_ranks_needs_a_core_and_memory_for_each() 
     arguments = {"tensor_parallel_size": 2, "pipeline_parallel_size": 2}
     [cell] = make_plan([an_emulated_cell(devices=4, engine_args=arguments)], [a_node()]).runnable
 
-    assert needs(cell) == Needs(labels=ANY_CPU, devices=0, memory_gib=2.0, cpus=4)
+    assert needs(cell) == Needs(labels=ANY_CPU, devices=0, memory_gib=2.5, cpus=4)
 
 
 def test_an_emulated_engine_of_more_ranks_than_its_model_has_devices_is_said() -> None:

@@ -11,11 +11,15 @@ from jobs.probe.emulation.ledger import Ledger
 BLOCKS = 1024
 """Of the KV cache, as objects: no request is ever scheduled, and a card may have a million."""
 
+NVLINK = "has_flashinfer_nvlink_one_sided"
+"""A way between ranks of experts, by name only on emulated cards."""
+
 
 def replace(ledger: Ledger) -> None:
     from vllm.model_executor.layers.fused_moe import expert_map_manager
     from vllm.model_executor.models import registry
     from vllm.platforms import current_platform
+    from vllm.utils import flashinfer
     from vllm.v1.core.block_pool import BlockPool
 
     # Also because a new interpreter would not have the card.
@@ -27,6 +31,9 @@ def replace(ledger: Ledger) -> None:
     ledger.replace(platform, "set_device", classmethod(_do_nothing))
     located = _with_values(expert_map_manager.determine_expert_map)
     ledger.replace(expert_map_manager, "determine_expert_map", located)
+    # To import what answers would need the driver. An engine has to ask for it to get it.
+    if hasattr(flashinfer, NVLINK):
+        ledger.replace(flashinfer, NVLINK, lambda: False)
     ledger.replace(BlockPool, "__init__", _of_few_blocks(BlockPool.__init__))
 
 

@@ -11,9 +11,9 @@ from jobs.probe import rejections
 from jobs.probe.reading.worker import WorkerReading
 
 
-def read(llm: Any, method: str) -> dict[str, Any]:
-    """Ask every rank; the answer is by the report's fields."""
-    return joined([_reading(text) for text in llm.collective_rpc(method)])
+def read(texts: Iterable[str]) -> dict[str, Any]:
+    """What every rank said of itself, by the report's fields."""
+    return joined([_reading(text) for text in texts])
 
 
 def joined(readings: Sequence[WorkerReading]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from statistics import median
 
 import pydantic
 
-from jobs.contract.terms import EngineMode, Isolation
+from jobs.contract.terms import Check, EngineMode, Isolation
 from orchestrator.asked import digests
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import EMULATED
@@ -122,7 +122,12 @@ def read(runs: Path) -> History:
 
 
 def way(cell: Cell) -> Way:
-    return Way(isolation=cell.isolation, check=digests.of_word(cell.check))
+    return _way(cell.isolation, cell.check)
+
+
+@cache
+def _way(isolation: Isolation, check: Check) -> Way:
+    return Way(isolation=isolation, check=digests.of_word(check))
 
 
 def _costs(runs: Path) -> Iterator[_Cost]:

@@ -99,11 +99,17 @@ class _Purse:
 
 
 def _purse(budget: Budget, plan: Plan, nodes: Sequence[Node]) -> _Purse:
-    pools = {_pool(needs): needs for needs in plan.needs.values()}
+    sizes: dict[Pool, int] = {}
+    for needs in plan.needs.values():
+        pool = _pool(needs)
+        if pool not in sizes:
+            sizes[pool] = _size(needs, plan, nodes)
+        # A node that is waited for brings what its cells need.
+        sizes[pool] = max(sizes[pool], needs.devices)
     return _Purse(
         left_gpu_s=math.inf if budget.max_gpu_hours is None else budget.max_gpu_hours * 3600,
         until_s=math.inf if budget.max_minutes is None else budget.max_minutes * 60,
-        places={pool: [0.0] * _size(needs, plan, nodes) for pool, needs in pools.items()},
+        places={pool: [0.0] * size for pool, size in sizes.items()},
     )
 
 

@@ -115,6 +115,14 @@ def test_a_card_of_which_there_are_few_does_not_wait_for_another() -> None:
     assert sum(cell_id.startswith("mi300x") for cell_id in ids) == 4
 
 
+def test_a_card_that_is_waited_for_is_counted_as_one_that_came() -> None:
+    cells = [a_cell(f"h100/m{n}/auto/a", hardware=H100, devices=2) for n in range(4)]
+    plan = make_plan(cells, [a_node()], wait=True)
+    work = {cell.id: Work(seconds=60.0) for cell in cells}
+
+    assert len(within(plan, work, Budget(max_minutes=3), [a_node()]).chosen) == 3
+
+
 def test_cells_of_the_cpu_and_emulated_ones_use_no_gpu() -> None:
     assert len(chosen(CELLS, Budget(max_gpu_hours=0.001))) == len(CELLS)
 

@@ -196,7 +196,7 @@ def _common(configs: Sequence[Config]) -> Config:
     first, *others = configs
     differing = [
         name
-        for name in ("gate", "cluster", "evidence", "runs", "resume", "cache")
+        for name in ("gate", "budget", "wait_s", "cluster", "evidence", "runs", "resume", "cache")
         if any(getattr(other, name) != getattr(first, name) for other in others)
     ]
     if any(other.suite.proof != first.suite.proof for other in others):

@@ -215,7 +215,7 @@ def test_a_killed_driver_takes_its_cells_along_on_every_node(site: Site, run: Ru
     assert len([*driver.folder.glob("runs/*/run.json")]) == 1
 
 
-def test_cells_of_a_node_that_nobody_hears_run_elsewhere_and_it_is_no_node_any_more(
+def test_cells_of_a_node_whose_raylet_is_silent_count_once_and_it_is_no_node_any_more(
     site: Site, run: Run
 ) -> None:
     driver = run()
@@ -228,8 +228,9 @@ def test_cells_of_a_node_that_nobody_hears_run_elsewhere_and_it_is_no_node_any_m
     site.go.touch()
     assert driver.wait() == 0, driver.output
     records = terminal(driver)
-    assert {*sites(records).values()} == {"two"}
-    assert {cell for cell, record in records.items() if record["earlier"]} == lost
+    # Its workers still speak to the driver: what they say before Ray gives them up does count.
+    elsewhere = {cell for cell, name in sites(records).items() if name == "two"}
+    assert {cell for cell, record in records.items() if record["earlier"]} == lost & elsewhere
 
     site.cluster.go_on("one")
     driver.until(lambda: not site.cluster.processes("one"), "something of the node stays")

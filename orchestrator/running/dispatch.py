@@ -210,6 +210,9 @@ class Dispatcher:
     def _may_go(self, waiting: Waiting, group: Group, place: Place) -> bool:
         if not place.has_memory(waiting.needs):
             return False
+        # What is given ahead is of the host that is at work, or another would have to start.
+        if not place.is_free_for(waiting.needs) and not group.working[place.node.id]:
+            return False
         if not place.shunned and place.node.id not in waiting.avoid:
             return True
         return not any(

@@ -144,9 +144,7 @@ def needs(cell: Cell, measured_gib: float | None = None) -> Needs:
         labels=_labels(cell),
         devices=0 if _is_of_cpu(cell) else cell.model.devices,
         cpus=_workers(cell) if _is_of_cpu(cell) else 1,
-        memory_gib=_described_gib(cell)
-        if measured_gib is None
-        else _in_grains(measured_gib + MEMORY_OF_HOST_GIB[cell.engine_mode]),
+        memory_gib=_memory_gib(cell, measured_gib),
     )
 
 
@@ -183,6 +181,15 @@ def _is_of_cpu(cell: Cell) -> bool:
     return cell.engine_mode is EngineMode.EMULATED or cell.hardware.vendor == "cpu"
 
 
+def _memory_gib(cell: Cell, measured_gib: float | None) -> float:
+    described = _described_gib(cell)
+    if measured_gib is None:
+        return described
+    measured = _in_grains(measured_gib + MEMORY_OF_HOST_GIB[cell.engine_mode])
+    # Looks at a cell may miss ranks, which live for a second or two.
+    return max(described, measured) if _workers(cell) > 1 else measured
+
+
 def _described_gib(cell: Cell) -> float:
     if cell.engine_mode is EngineMode.REAL:
         return cell.model.memory_gib
@@ -204,9 +211,11 @@ def _labels(cell: Cell) -> dict[str, str]:
 
 
 def _at_once(wanted: Iterable[Needs], nodes: Sequence[Node]) -> int:
-    """By cores, and by the memory of the largest: Ray counts exactly, this is to plan with."""
+    """By the cores and the memory of the largest: Ray counts exactly, this is to plan with."""
+    wanted = [*wanted]
     largest_gib = max((need.memory_gib for need in wanted), default=1.0)
-    carried = (min(node.cpus, node.memory_gib // largest_gib) for node in nodes)
+    cores = max((need.cpus for need in wanted), default=1)
+    carried = (min(node.cpus // cores, node.memory_gib // largest_gib) for node in nodes)
     return max(1, int(sum(carried)))
 
 

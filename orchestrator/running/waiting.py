@@ -83,6 +83,14 @@ class Place:
 
     shunned: bool = False
 
+    def is_free_for(self, needs: Needs) -> bool:
+        """Whether a cell could run there now, rather than be given ahead."""
+        return (
+            self.cpus >= needs.cpus
+            and self.devices >= needs.devices
+            and self.memory_gib >= needs.memory_gib
+        )
+
     def has_room(self, needs: Needs) -> bool:
         return (
             self.cpus + self._ahead(needs) * needs.cpus >= needs.cpus

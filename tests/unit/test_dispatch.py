@@ -163,13 +163,24 @@ def test_memory_is_not_given_twice() -> None:
 def test_a_node_that_ends_cells_faster_than_they_come_gets_some_ahead() -> None:
     dispatcher = a_dispatcher(a_node("gpu", cpus=1, devices=2, card="h200"))
     for cell_id in "123":
-        dispatcher.add(waiting(cell_id, memory_gib=60))
-        dispatcher.add(waiting(f"card-{cell_id}", labels=H200, devices=2))
+        dispatcher.add(waiting(cell_id, host="x", memory_gib=60))
+        dispatcher.add(waiting(f"y{cell_id}", host="y"))
+    [first] = started(dispatcher)
+
+    dispatcher.give_ahead("gpu", 5)
+    more = started(dispatcher)
+
+    assert {cell.startswith("y") for cell in more} == {first.startswith("y")}
+    assert len(more) == 2
+
+
+def test_devices_are_never_given_ahead() -> None:
+    dispatcher = a_dispatcher(a_node("gpu", devices=2, card="h200"))
+    for cell_id in "12":
+        dispatcher.add(waiting(cell_id, labels=H200, devices=2))
+    dispatcher.give_ahead("gpu", 5)
+
     assert len(started(dispatcher)) == 1
-
-    dispatcher.give_ahead("gpu", 2)
-
-    assert sum(not cell.startswith("card") for cell in started(dispatcher)) == 2
 
 
 def test_a_node_gets_cells_of_the_builds_that_it_has() -> None:

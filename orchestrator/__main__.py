@@ -14,7 +14,7 @@ from orchestrator.asked.conf_files import nearest
 from orchestrator.errors import ClusterError, ConfigError, RunError, StoppedError
 from orchestrator.supervise import supervised
 
-COMMANDS = ("run", "plan", "nodes", "report", "explain", "gate")
+COMMANDS = ("run", "plan", "nodes", "submit", "attach", "report", "explain", "gate")
 HELP = ("-h", "--help", "help")
 
 USAGE = """\
@@ -23,6 +23,8 @@ usage: vllm-matrix COMMAND ...
   run [-m] [KEY=VALUE ...]       run a suite (suite=demo) or cells (hardware=[cpu] model=[...] ...)
   plan [-m] [KEY=VALUE ...]      which cell would go where; starts nothing
   nodes [--address ADDRESS]      what the cluster has
+  submit [--address URL] [KEY=VALUE ...]   run on a cluster, through its Jobs API, and follow it
+  attach [SUBMISSION]            come back to a run that was submitted
   report RUN [--format FORMAT]   the matrix again: terminal, md, json, junit
   explain RUN CELL               everything known of one cell
   gate RUN                       may it ship?

@@ -60,13 +60,14 @@ def validate(
     )
     discretion.hide({}, words=asked.words())
     if common.resume and (answered := _answered(asked, common)):
+        progress.begins(answered.path, resumed=True)
         progress.say(f"nothing has changed since {answered.path}, so every verdict is kept;")
         progress.say("resume=false runs all cells anew")
         return answered
     runs = Path(common.runs)
     claim = run_directory.claimed(runs, asked, today=_today(), resume=common.resume)
     with claim as (run, resumed):
-        progress.say(f"{'resuming' if resumed else 'run directory'} {run.path}")
+        progress.begins(run.path, resumed=resumed)
         run.write("config.yaml", _as_yaml(configs, asked.redactor()))
         try:
             with _stoppable():
@@ -132,7 +133,8 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
         places = Places(cells=run.cells.resolve(), cache=config.cache, home=run.home())
         schedule = Schedule(cluster, nodes, builds, places, say)
         overdue = Overdue(plan.runnable, RunningCells())
-        for records in schedule.run(plan, work, _limits(config, asked.cells)):
+        limits = _limits(config, asked.cells, kept=[*reused.kept])
+        for records in schedule.run(plan, work, limits):
             if records:
                 run.records.append(*records)
                 progress.ended(*records)
@@ -150,14 +152,14 @@ def _within_budget(
     return dataclasses.replace(plan, runnable=fitted.chosen, unplaceable=unplaceable)
 
 
-def _limits(config: Config, cells: Sequence[Cell]) -> Limits:
+def _limits(config: Config, cells: Sequence[Cell], kept: Sequence[str]) -> Limits:
     ids = [cell.id for cell in cells]
     most = config.budget.max_minutes
     return Limits(
         wait_s=config.wait_s or 0.0,
         begin_s=math.inf if most is None else most * 60,
         left_out=lambda begun: budget.left_out(
-            config.budget, len(begun), covering.coverage(begun, ids)
+            config.budget, len(begun), covering.coverage([*begun, *kept], ids)
         ),
     )
 

@@ -3,6 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from jobs.contract.asked import CellRequest
 from jobs.contract.attempts import Attempt
@@ -98,6 +99,9 @@ class SilentProgress:
 
     def say(self, line: str) -> None:
         self.lines.append(line)
+
+    def begins(self, run: Path, *, resumed: bool) -> None:
+        self.lines.append(f"{'resuming' if resumed else 'run directory'} {run}")
 
     def planned(self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int) -> None:
         del at_once

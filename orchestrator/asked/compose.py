@@ -31,7 +31,7 @@ CONF = next(folder for folder in (_PACKAGE / "conf", _PACKAGE.parent / "conf") i
 
 _MISTAKES = (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError)
 
-GROUPS = (*AXES, "suite", "gate")
+GROUPS = (*AXES, "suite", "gate", "cluster")
 
 _Job = tuple[DictConfig, dict[str, str]]
 
@@ -43,9 +43,9 @@ def compose(words: Sequence[str]) -> list[Config]:
     Raises ConfigError with all mistakes of all of them. Returns none where Hydra
     only had to answer (`--help`, `--cfg job`, `--info`).
     """
-    said = get_args_parser().parse_args(words)
-    folders = [CONF, *([Path(said.config_dir)] if said.config_dir else [])]
-    overrides = _parsed(said.overrides)
+    more = config_dir(words)
+    folders = [CONF, *([Path(more)] if more else [])]
+    overrides = _parsed(get_args_parser().parse_args(words).overrides)
     unknown = [mistake for each in overrides for mistake in _unknown_choices(each, folders)]
     understood = [known for word in words if (known := _understood(word, overrides, folders))]
     configs: list[Config] = []
@@ -59,6 +59,12 @@ def compose(words: Sequence[str]) -> list[Config]:
     if mistakes:
         raise ConfigError(SENSELESS, dict.fromkeys(mistakes))
     return configs
+
+
+def config_dir(words: Sequence[str]) -> str | None:
+    """The folder that the words add to conf/."""
+    more = get_args_parser().parse_args(list(words)).config_dir
+    return None if more is None else str(more)
 
 
 def options(group: str, folders: Sequence[Path] = (CONF,)) -> list[str]:

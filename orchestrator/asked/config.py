@@ -279,6 +279,9 @@ class Gate:
     waivers: tuple[Waiver, ...] = ()
 
 
+RuntimeEnv = Literal["pip", "uv", "conda", "image_uri", "container", "env_vars"]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ClusterChoice:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
@@ -288,6 +291,18 @@ class ClusterChoice:
 
     cells_at_once: Count | None = None
     """At most this many on this machine; None: as many as cores and memory carry."""
+
+    jobs_api: Text | None = None
+    """URL of a cluster's dashboard, to which the run is submitted instead of running here."""
+
+    runs: Text | None = None
+    """The folder on that cluster that its runs lie in."""
+
+    runtime_env: dict[RuntimeEnv, Any] = field(default_factory=dict)
+    """Of the submitted job, as Ray takes it."""
+
+    on_interrupt: Literal["ask", "stop", "detach"] = "ask"
+    """What Ctrl-C here does to the run there."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
 
@@ -27,6 +28,10 @@ STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "red", Verdict.NOT_RUN: "yell
 
 class Progress(Protocol):
     def say(self, line: str) -> None: ...
+
+    def begins(self, run: Path, *, resumed: bool) -> None:
+        """The run has its directory; *resumed* says whether it had it before."""
+        ...
 
     def planned(self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int) -> None:
         """*work* is what there is to do; *kept* of all *cells* have their verdict."""
@@ -72,6 +77,9 @@ class ConsoleProgress:
 
     def say(self, line: str) -> None:
         self._print(f"[dim]{escape(line)}[/]")
+
+    def begins(self, run: Path, *, resumed: bool) -> None:
+        self.say(f"{'resuming' if resumed else 'run directory'} {run}")
 
     def planned(self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int) -> None:
         self._cells, self._done = cells, kept

@@ -1,0 +1,124 @@
+"""A cluster as it is seen from outside: what Ray's dashboard answers, and nothing else."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+import requests
+from ray.exceptions import AuthenticationError
+from ray.job_submission import JobStatus, JobSubmissionClient
+
+from orchestrator.errors import ClusterError, ConfigError
+
+ADDRESS = re.compile(r"https?://(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::\d{1,5})?(?:/[\w./-]*)?")
+REACH_S = 20.0
+TOKENS = "RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
+
+
+class UnreachableError(ClusterError):
+    """It did not answer now; it may later."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Versions:
+    ray: str
+    python: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    is_over: bool
+    node_id: str | None
+    """Where its driver runs; None until it does."""
+
+    exit_code: int | None
+    """Of the driver; None where it did not get to its own end."""
+
+    message: str
+
+
+class JobsApi:
+    """Every call raises ClusterError, or UnreachableError where it is worth another try."""
+
+    def __init__(self, address: str) -> None:
+        if not ADDRESS.fullmatch(address):
+            raise ConfigError(
+                f'"{address}" can be no address of a Jobs API: it is the URL of the cluster\'s '
+                "dashboard, such as http://10.0.0.1:8265"
+            )
+        self._address = address.rstrip("/")
+        self._client: Any = self._told(lambda: JobSubmissionClient(self._address))
+
+    def versions(self) -> Versions:
+        told = self._get("/api/v0/cluster_metadata").json()["data"]
+        return Versions(ray=told["rayVersion"], python=told["pythonVersion"])
+
+    def answers_anyone(self) -> bool:
+        """Whether somebody without a token is let in, who then may run anything."""
+        try:
+            return requests.get(f"{self._address}/api/version", timeout=REACH_S).ok
+        except requests.RequestException:
+            return False
+
+    def submit(self, entrypoint: str, folder: Path, runtime_env: Mapping[str, Any]) -> str:
+        """Upload *folder* as the working directory; returns the submission's id."""
+        environment = {**runtime_env, "working_dir": str(folder)}
+        submission: str = self._told(
+            lambda: self._client.submit_job(entrypoint=entrypoint, runtime_env=environment)
+        )
+        return submission
+
+    def job(self, submission: str) -> Job:
+        told = self._told(lambda: self._client.get_job_info(submission))
+        status = JobStatus(told.status)
+        return Job(
+            is_over=status.is_terminal(),
+            node_id=told.driver_node_id,
+            exit_code=0 if status is JobStatus.SUCCEEDED else told.driver_exit_code,
+            message=told.message or "",
+        )
+
+    def output(self, submission: str) -> str:
+        """Of the driver, as far as it has come."""
+        return str(self._told(lambda: self._client.get_job_logs(submission)))
+
+    def stop(self, submission: str) -> None:
+        self._told(lambda: self._client.stop_job(submission))
+
+    def files(self, node_id: str, pattern: str) -> set[str]:
+        """Names in the folder that the node's Ray keeps its logs in."""
+        told = self._get("/api/v0/logs", node_id=node_id, glob=pattern).json()
+        return {name for names in told["data"]["result"].values() for name in names}
+
+    def file(self, node_id: str, name: str) -> str:
+        return str(self._get("/api/v0/logs/file", node_id=node_id, filename=name, lines="-1").text)
+
+    def _get(self, path: str, **query: str) -> Any:
+        # Nothing public carries the client's authentication.
+        ask = self._client._do_request  # noqa: SLF001
+        answer = self._told(lambda: ask("GET", f"{path}?{urlencode(query)}", timeout=REACH_S))
+        if not answer.ok:
+            raise UnreachableError(f"{self._address}{path} answers {answer.status_code}")
+        return answer
+
+    def _told(self, ask: Any) -> Any:
+        """Whatever Ray raises, in a message that says what to do."""
+        try:
+            return ask()
+        except AuthenticationError as error:
+            raise ClusterError(
+                f"{self._address} lets in only those who have its token: set RAY_AUTH_MODE=token "
+                f"and put it into {TOKENS}; `ray get-auth-token` tells it on the head"
+            ) from error
+        except (ConnectionError, requests.RequestException) as error:
+            raise UnreachableError(
+                f"nothing answers at {self._address}: is it the dashboard's URL, does the cluster "
+                "run, and is the port open from here?"
+            ) from error
+        except (RuntimeError, ValueError, json.JSONDecodeError) as error:
+            said = " ".join(str(error).split())[:300]
+            raise ClusterError(f"the Jobs API at {self._address} refuses: {said}") from error

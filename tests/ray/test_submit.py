@@ -1,0 +1,173 @@
+"""The ways onto a cluster from elsewhere: the same matrix, the same exit code, nothing lost."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.errors import BLOCKED, SHIPS, ClusterError, ConfigError
+from tests.ray.conftest import StartDriver
+from tests.ray.driver import Driver
+from tests.ray.mixed_cluster import MixedCluster, NodeKind
+
+pytestmark = [pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(400)]
+
+WORDS = (
+    "engine_mode=emulated",
+    "suite.check=init",
+    "hardware=[h100]",
+    "model=[llama31_8b]",
+    "backend=[auto]",
+    "build=[v0_32_gpu]",
+)
+BLOCKS = "suite.expectations=[{cells: '*', expect: {outcome: [refused]}}]"
+CELL = "h100-emulated/llama31_8b/auto/v0_32_gpu"
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MixedCluster]:
+    home = tmp_path_factory.mktemp("home")
+    head = NodeKind(name="head", labels={"vm.cpu": "yes"}, cpus=2, memory_gib=6.0)
+    cache = Path("~/.cache/vllm-matrix").expanduser()
+    there = {"HOME": str(home), "VLLM_MATRIX_CACHE": str(cache)}
+    with MixedCluster([head], environment=there, takes_jobs=True) as cluster:
+        yield cluster
+    assert not cluster.left()
+
+
+def submit(drive: StartDriver, cluster: MixedCluster, *words: str, folder: Path) -> Driver:
+    command = ("submit", "--address", cluster.jobs_url, *WORDS, *words)
+    return drive(*command, folder=folder, environment=cluster.environment())
+
+
+def seen(driver: Driver) -> dict[str, tuple[str, str]]:
+    """What the records say, but for times and places."""
+    return {
+        cell_id: (
+            record["judgement"]["verdict"],
+            record["attempt"]["report"]["target"][0]["backend"],
+        )
+        for cell_id, record in driver.records().items()
+    }
+
+
+def test_the_same_matrix_comes_back_by_each_of_the_ways(
+    cluster: MixedCluster, drive: StartDriver, tmp_path: Path
+) -> None:
+    plain = drive(
+        *WORDS,
+        f"cluster.address={cluster.address}",
+        folder=tmp_path / "plain",
+        environment=cluster.environment(),
+    )
+    assert plain.wait() == SHIPS, plain.output
+    laptop = submit(drive, cluster, folder=tmp_path / "laptop")
+    assert laptop.wait() == SHIPS, laptop.output
+    job = _ray_job_submit(cluster, tmp_path / "job")
+
+    assert seen(plain) == seen(laptop) == job == {CELL: ("passed", "FLASH_ATTN")}
+    assert f"1/1 passed  {CELL}" in " ".join(laptop.output.split())
+    [run] = (tmp_path / "laptop" / "runs").glob("20*")
+    assert (run / "matrix.md").exists()
+    assert (run / "cells" / CELL / "1" / "probe.log").exists()
+
+
+def _ray_job_submit(cluster: MixedCluster, runs: Path) -> dict[str, tuple[str, str]]:
+    command = [
+        *(str(Path(sys.executable).parent / "ray"), "job", "submit"),
+        f"--address={cluster.jobs_url}",
+        f"--working-dir={_checkout(runs.parent)}",
+        *("--", "python", "-m", "orchestrator", *WORDS, f"runs={runs}"),
+    ]
+    ended = subprocess.run(
+        command, env=cluster.environment(), capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    [file] = runs.glob("*/records.jsonl")
+    records: list[dict[str, Any]] = [json.loads(line) for line in file.read_text().splitlines()]
+    return {
+        record["cell_id"]: (
+            record["judgement"]["verdict"],
+            record["attempt"]["report"]["target"][0]["backend"],
+        )
+        for record in records
+    }
+
+
+def _checkout(folder: Path) -> Path:
+    """What a clone of this project has, without what tests make beside it."""
+    checkout = folder / "checkout"
+    checkout.mkdir()
+    for name in ("orchestrator", "jobs", "conf", "hydra_plugins"):
+        (checkout / name).symlink_to(ROOT / name)
+    return checkout
+
+
+def test_the_gates_own_exit_code_comes_back(
+    cluster: MixedCluster, drive: StartDriver, tmp_path: Path
+) -> None:
+    driver = submit(drive, cluster, BLOCKS, folder=tmp_path)
+
+    assert driver.wait() == BLOCKED, driver.output
+    assert "blocked" in driver.output
+
+
+def test_a_laptop_that_is_killed_comes_back_to_all_of_it(
+    cluster: MixedCluster, drive: StartDriver, tmp_path: Path
+) -> None:
+    driver = submit(drive, cluster, "resume=false", folder=tmp_path)
+    driver.wait_for("submitted as")
+    os.kill(driver.process.pid, signal.SIGKILL)
+    driver.process.wait()
+
+    again = drive("attach", folder=tmp_path, environment=cluster.environment())
+
+    assert again.wait() == SHIPS, again.output
+    assert seen(again) == {CELL: ("passed", "FLASH_ATTN")}
+
+
+def test_nothing_is_submitted_that_cannot_make_sense(
+    cluster: MixedCluster, drive: StartDriver, tmp_path: Path
+) -> None:
+    driver = submit(drive, cluster, "modle=[x]", "deadline_s=soon", folder=tmp_path)
+
+    assert driver.wait() == ConfigError.exit_code
+    assert "modle" in driver.output
+    assert "deadline_s" in driver.output
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("address", "code", "said"),
+    [
+        ("10.0.0.1:8265", ConfigError.exit_code, "such as http://10.0.0.1:8265"),
+        ("http://127.0.0.1:9", ClusterError.exit_code, "nothing answers at http://127.0.0.1:9"),
+    ],
+)
+def test_a_wrong_address_is_one_message(
+    address: str, code: int, said: str, drive: StartDriver, tmp_path: Path
+) -> None:
+    driver = drive("submit", "--address", address, *WORDS, folder=tmp_path)
+
+    assert driver.wait() == code
+    assert said in driver.output
+    assert "Traceback" not in driver.output
+
+
+def test_a_secret_is_not_put_where_everybody_can_read_it(
+    cluster: MixedCluster, drive: StartDriver, tmp_path: Path
+) -> None:
+    word = "model.llama31_8b.env.HF_TOKEN=hf_abcdefghijklmnopqrstuvwxyz0123456789"
+
+    driver = submit(drive, cluster, word, folder=tmp_path)
+
+    assert driver.wait() == ConfigError.exit_code
+    assert "everybody who sees the cluster's dashboard" in driver.output
+    assert "hf_abc" not in driver.output

@@ -1,7 +1,9 @@
 """A cluster as it is seen from outside: what Ray's dashboard answers, and nothing else."""
 
 import json
+import logging
 import re
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +18,13 @@ from orchestrator.errors import ClusterError, ConfigError
 
 ADDRESS = re.compile(r"https?://(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::\d{1,5})?(?:/[\w./-]*)?")
 REACH_S = 20.0
+POLL_S = 1.0
+STARTING_S = 60.0
+_STARTING = "No available agent"
+"""A cluster that has just been started says that it takes no job yet."""
+
+_TALKATIVE = ("ray.dashboard.modules.dashboard_sdk", "ray._private.runtime_env.packaging")
+
 TOKENS = "RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
 
 
@@ -51,6 +60,9 @@ class JobsApi:
                 "dashboard, such as http://10.0.0.1:8265"
             )
         self._address = address.rstrip("/")
+        # Its news are not those of whoever waits for a run.
+        for talkative in _TALKATIVE:
+            logging.getLogger(talkative).setLevel(logging.WARNING)
         self._client: Any = self._told(lambda: JobSubmissionClient(self._address))
 
     def versions(self) -> Versions:
@@ -67,10 +79,20 @@ class JobsApi:
     def submit(self, entrypoint: str, folder: Path, runtime_env: Mapping[str, Any]) -> str:
         """Upload *folder* as the working directory; returns the submission's id."""
         environment = {**runtime_env, "working_dir": str(folder)}
-        submission: str = self._told(
-            lambda: self._client.submit_job(entrypoint=entrypoint, runtime_env=environment)
-        )
-        return submission
+        until = time.monotonic() + STARTING_S
+        while True:
+            try:
+                return str(
+                    self._told(
+                        lambda: self._client.submit_job(
+                            entrypoint=entrypoint, runtime_env=environment
+                        )
+                    )
+                )
+            except ClusterError as error:
+                if _STARTING not in str(error) or time.monotonic() > until:
+                    raise
+            time.sleep(POLL_S)
 
     def job(self, submission: str) -> Job:
         told = self._told(lambda: self._client.get_job_info(submission))

@@ -6,11 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import hydra_plugins.vllm_matrix
-import jobs
 import orchestrator
 from orchestrator.asked.compose import CONF
 from orchestrator.errors import ConfigError
+
+HERE = Path(orchestrator.__file__).parents[1]
+PACKAGES = ("jobs", "orchestrator")
+PLUGIN = "hydra_plugins/vllm_matrix.py"
+"""Others have theirs beside it."""
 
 LARGEST_MIB = 20
 """Ray takes 100 MiB, and keeps each in the memory of the head."""
@@ -24,11 +27,12 @@ _LEFT_BEHIND = shutil.ignore_patterns("__pycache__", "*.pyc", ".*")
 @contextmanager
 def assembled(config_dir: str | None) -> Iterator[Path]:
     """In a folder for the time being. Raises ConfigError if it is too much to send."""
-    with tempfile.TemporaryDirectory(prefix="vllm-matrix-") as name:
-        folder = Path(name)
-        for package in (jobs, orchestrator, hydra_plugins.vllm_matrix):
-            source = Path(str(package.__file__)).parent
-            shutil.copytree(source, folder / source.name, ignore=_LEFT_BEHIND)
+    with tempfile.TemporaryDirectory(prefix="vllm-matrix-") as temporary:
+        folder = Path(temporary)
+        for name in PACKAGES:
+            shutil.copytree(HERE / name, folder / name, ignore=_LEFT_BEHIND)
+        (folder / PLUGIN).parent.mkdir()
+        shutil.copy(HERE / PLUGIN, folder / PLUGIN)
         if CONF.parent.name != orchestrator.__name__:
             shutil.copytree(CONF, folder / "conf", ignore=_LEFT_BEHIND)
         if config_dir:

@@ -73,7 +73,7 @@ def test_the_same_matrix_comes_back_by_each_of_the_ways(
     job = _ray_job_submit(cluster, tmp_path / "job")
 
     assert seen(plain) == seen(laptop) == job == {CELL: ("passed", "FLASH_ATTN")}
-    assert f"1/1 passed  {CELL}" in " ".join(laptop.output.split())
+    assert f"1/1 passed {CELL}" in " ".join(laptop.output.split())
     [run] = (tmp_path / "laptop" / "runs").glob("20*")
     assert (run / "matrix.md").exists()
     assert (run / "cells" / CELL / "1" / "probe.log").exists()

@@ -60,14 +60,14 @@ def validate(
     )
     discretion.hide({}, words=asked.words())
     if common.resume and (answered := _answered(asked, common)):
-        progress.begins(answered.path, resumed=True)
-        progress.say(f"nothing has changed since {answered.path}, so every verdict is kept;")
+        unchanged = f"nothing has changed since {answered.path}, so every verdict is kept;"
+        progress.begins(answered.path, unchanged)
         progress.say("resume=false runs all cells anew")
         return answered
     runs = Path(common.runs)
     claim = run_directory.claimed(runs, asked, today=_today(), resume=common.resume)
     with claim as (run, resumed):
-        progress.begins(run.path, resumed=resumed)
+        progress.begins(run.path, f"{'resuming' if resumed else 'run directory'} {run.path}")
         run.write("config.yaml", _as_yaml(configs, asked.redactor()))
         try:
             with _stoppable():

@@ -30,8 +30,8 @@ class SentProgress:
     def say(self, line: str) -> None:
         self._shown.say(line)
 
-    def begins(self, run: Path, *, resumed: bool) -> None:
-        self._shown.begins(run, resumed=resumed)
+    def begins(self, run: Path, line: str) -> None:
+        self._shown.begins(run, line)
         self._sender = Sender(run, self._folder, self._name)
 
     def planned(self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int) -> None:

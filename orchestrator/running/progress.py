@@ -29,8 +29,8 @@ STYLES = {Verdict.PASSED: "green", Verdict.FAILED: "red", Verdict.NOT_RUN: "yell
 class Progress(Protocol):
     def say(self, line: str) -> None: ...
 
-    def begins(self, run: Path, *, resumed: bool) -> None:
-        """The run has its directory; *resumed* says whether it had it before."""
+    def begins(self, run: Path, line: str) -> None:
+        """The run has its directory, of which *line* tells."""
         ...
 
     def planned(self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int) -> None:
@@ -78,8 +78,9 @@ class ConsoleProgress:
     def say(self, line: str) -> None:
         self._print(f"[dim]{escape(line)}[/]")
 
-    def begins(self, run: Path, *, resumed: bool) -> None:
-        self.say(f"{'resuming' if resumed else 'run directory'} {run}")
+    def begins(self, run: Path, line: str) -> None:
+        del run
+        self.say(line)
 
     def planned(self, work: Mapping[str, Work], *, kept: int, cells: int, at_once: int) -> None:
         self._cells, self._done = cells, kept

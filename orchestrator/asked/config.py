@@ -279,7 +279,17 @@ class Gate:
     waivers: tuple[Waiver, ...] = ()
 
 
-RuntimeEnv = Literal["pip", "uv", "conda", "image_uri", "container", "env_vars"]
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RuntimeEnv:
+    """Of a submitted job, in Ray's own words; its working directory is ours."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    pip: tuple[Text, ...] = ()
+    uv: tuple[Text, ...] = ()
+    conda: Text | None = None
+    image_uri: Text | None = None
+    env_vars: Environment = field(default_factory=dict)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -298,9 +308,7 @@ class ClusterChoice:
     runs: Text | None = None
     """The folder on that cluster that its runs lie in."""
 
-    runtime_env: dict[RuntimeEnv, Any] = field(default_factory=dict)
-    """Of the submitted job, as Ray takes it."""
-
+    runtime_env: RuntimeEnv = RuntimeEnv()
     on_interrupt: Literal["ask", "stop", "detach"] = "ask"
     """What Ctrl-C here does to the run there."""
 

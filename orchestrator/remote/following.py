@@ -3,10 +3,11 @@
 import re
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from orchestrator import discretion
-from orchestrator.errors import ClusterError
+from orchestrator.errors import ClusterError, StoppedError
 from orchestrator.remote.jobs_api import Job, JobsApi, UnreachableError
 from orchestrator.remote.parcels import Receiver
 
@@ -34,13 +35,13 @@ class Following:
         while True:
             try:
                 job = self._api.job(self._submission)
+                if job.is_over:
+                    self._await_last(job)
+                    return job
                 self._look(job)
                 if self._is_away:
                     self._is_away = False
                     self._say("the cluster answers again")
-                if job.is_over:
-                    self._await_last(job)
-                    return job
             except UnreachableError as error:
                 if not self._is_away:
                     self._is_away = True
@@ -56,11 +57,20 @@ class Following:
             self.received.take(self._api.file(job.node_id, name))
 
     def _await_last(self, job: Job) -> None:
-        """Of a job that was killed there is none."""
+        """Of a job that was killed there is none, and of a node that is lost no file."""
         until = time.monotonic() + (LAST_PARCEL_S if job.exit_code is not None else POLL_S)
-        while not self.received.is_complete and time.monotonic() < until:
+        while True:
+            with suppress(UnreachableError):
+                self._look(job)
+            if self.received.is_complete:
+                return
+            if time.monotonic() > until:
+                break
             time.sleep(POLL_S / 4)
-            self._look(job)
+            # If it is the cluster that can't be reached, there is time.
+            self._api.job(self._submission)
+        if job.exit_code is not None:
+            self._say("not all of the run came here; to try again: vllm-matrix attach")
 
     def _pass_on(self, output: str, *, is_whole: bool) -> None:
         """What it says since the last time, in whole lines."""
@@ -72,7 +82,9 @@ class Following:
 
 
 def exit_code(job: Job) -> int:
-    """The gate's own. Raises ClusterError where the job did not come so far."""
+    """The gate's own. Raises RunError where the job did not come so far."""
+    if job.was_stopped:
+        raise StoppedError("the job was stopped; what finished is kept, and the same goes on there")
     if job.exit_code is None or job.exit_code < 0:
         raise ClusterError(
             f"the job ended without an answer: {' '.join(job.message.split())[:500]} What finished "

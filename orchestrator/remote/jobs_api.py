@@ -1,6 +1,5 @@
 """A cluster as it is seen from outside: what Ray's dashboard answers, and nothing else."""
 
-import json
 import logging
 import re
 import time
@@ -20,6 +19,10 @@ ADDRESS = re.compile(r"https?://(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::\d{1,5})?(?:/[\
 REACH_S = 20.0
 POLL_S = 1.0
 STARTING_S = 60.0
+_PASSING = re.compile(r"status code (?:429|5\d\d)")
+"""What a dashboard answers while it starts, and a proxy while there is none behind it."""
+
+_NO_VERSION = "Version check returned 404"
 _STARTING = "No available agent"
 """A cluster that has just been started says that it takes no job yet."""
 
@@ -41,6 +44,9 @@ class Versions:
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Job:
     is_over: bool
+    was_stopped: bool
+    """By somebody who wished it."""
+
     node_id: str | None
     """Where its driver runs; None until it does."""
 
@@ -99,6 +105,7 @@ class JobsApi:
         status = JobStatus(told.status)
         return Job(
             is_over=status.is_terminal(),
+            was_stopped=status is JobStatus.STOPPED,
             node_id=told.driver_node_id,
             exit_code=0 if status is JobStatus.SUCCEEDED else told.driver_exit_code,
             message=told.message or "",
@@ -136,11 +143,22 @@ class JobsApi:
                 f"{self._address} lets in only those who have its token: set RAY_AUTH_MODE=token "
                 f"and put it into {TOKENS}; `ray get-auth-token` tells it on the head"
             ) from error
+        except (requests.HTTPError, requests.JSONDecodeError, KeyError) as error:
+            raise ClusterError(self._no_dashboard()) from error
         except (ConnectionError, requests.RequestException) as error:
             raise UnreachableError(
                 f"nothing answers at {self._address}: is it the dashboard's URL, does the cluster "
                 "run, and is the port open from here?"
             ) from error
-        except (RuntimeError, ValueError, json.JSONDecodeError) as error:
+        except (RuntimeError, ValueError) as error:
             said = " ".join(str(error).split())[:300]
-            raise ClusterError(f"the Jobs API at {self._address} refuses: {said}") from error
+            if _NO_VERSION in said:
+                raise ClusterError(self._no_dashboard()) from error
+            kind = UnreachableError if _PASSING.search(said) else ClusterError
+            raise kind(f"the Jobs API at {self._address} refuses: {said}") from error
+
+    def _no_dashboard(self) -> str:
+        return (
+            f"what answers at {self._address} is no dashboard of Ray's: name the URL that `ray "
+            "start --head` printed for it"
+        )

@@ -6,13 +6,13 @@ import shlex
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
+import pydantic
 import ray
 
-from jobs.secrets import redactor
+from jobs.secrets import is_secret, redactor
 from orchestrator.asked.compose import config_dir
-from orchestrator.asked.config import ClusterChoice, Config
+from orchestrator.asked.config import ClusterChoice, Config, RuntimeEnv
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.remote import submissions, working_dir
 from orchestrator.remote.following import Following
@@ -23,6 +23,8 @@ from orchestrator.remote.submissions import Submission
 THERE = '"$HOME"/vllm-matrix-runs'
 Say = Callable[[str], None]
 
+_runtime_env = pydantic.TypeAdapter(RuntimeEnv)
+
 
 def submitted(words: Sequence[str], config: Config, address: str, say: Say) -> Submission:
     """The words have been composed here already, so that mistakes cost nothing."""
@@ -32,8 +34,9 @@ def submitted(words: Sequence[str], config: Config, address: str, say: Say) -> S
     more = config_dir(words)
     with working_dir.assembled(more) as folder:
         command = _entrypoint(words, more, config.cluster)
-        environment: dict[str, Any] = {str(k): v for k, v in config.cluster.runtime_env.items()}
-        environment["env_vars"] = {**environment.get("env_vars", {}), PARCELS: "1"}
+        asked = config.cluster.runtime_env
+        environment = _runtime_env.dump_python(asked, mode="json", exclude_defaults=True)
+        environment["env_vars"] = {**asked.env_vars, PARCELS: "1"}
         submission = Submission(
             id=api.submit(command, folder, environment),
             address=address,
@@ -74,8 +77,8 @@ def _check(words: Sequence[str], config: Config) -> None:
         for word in words
         if _hides(word)
     ]
-    for name, value in config.cluster.runtime_env.get("env_vars", {}).items():
-        if _hides(f"{name}={value}"):
+    for name, value in config.cluster.runtime_env.env_vars.items():
+        if is_secret(name, config.secrets) or _hides(f"{name}={value}"):
             mistakes.append(
                 f"cluster.runtime_env.env_vars.{name} is a secret, and everybody who sees the "
                 "cluster's dashboard can read it: set it in the environment of the nodes"

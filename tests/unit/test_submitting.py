@@ -1,0 +1,91 @@
+"""What goes to a cluster, and what is said before anything does."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from orchestrator.asked.compose import compose
+from orchestrator.errors import ClusterError, ConfigError
+from orchestrator.remote import working_dir
+from orchestrator.remote.jobs_api import JobsApi, UnreachableError
+from orchestrator.remote.submitting import submitted
+
+NOBODY = "http://127.0.0.1:9"
+
+
+def submit(*words: str) -> None:
+    submitted(words, compose(words)[0], NOBODY, lambda _: None)
+
+
+@pytest.mark.parametrize("name", ["HF_TOKEN", "MY_PASSWORD"])
+def test_a_variable_with_the_name_of_a_secret_is_not_submitted(name: str) -> None:
+    with pytest.raises(ConfigError, match=f"cluster.runtime_env.env_vars.{name} is a secret"):
+        submit(f"cluster.runtime_env.env_vars.{name}=short")
+
+
+def test_other_variables_are_submitted() -> None:
+    with pytest.raises(UnreachableError, match="nothing answers"):
+        submit("cluster.runtime_env.env_vars.HF_HOME=/models")
+
+
+def test_a_checkout_that_lies_here_is_not_looked_for_there(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="put it on a disk that the cluster sees"):
+        submit("build=[v0_32_gpu]", f"build.v0_32_gpu.checkout={tmp_path}")
+
+
+def test_code_and_configuration_go_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / "model").mkdir()
+    (tmp_path / "model" / "mine.yaml").write_text("")
+    (tmp_path / ".git").mkdir()
+
+    with working_dir.assembled(str(tmp_path)) as folder:
+        gone = {path.name for path in folder.iterdir()}
+        more = [path.name for path in (folder / working_dir.MORE).iterdir()]
+        compiled = [*folder.rglob("__pycache__")]
+
+    assert gone == {"jobs", "orchestrator", "hydra_plugins", "conf", working_dir.MORE}
+    assert more == ["model"]
+    assert not compiled
+    assert not folder.exists()
+
+
+def test_what_is_too_much_is_named(tmp_path: Path) -> None:
+    with (tmp_path / "weights.bin").open("wb") as large:
+        large.truncate((working_dir.LARGEST_MIB + 1) << 20)
+
+    with (
+        pytest.raises(ConfigError, match=r"conf_more/weights.bin: 21.0 MiB"),
+        working_dir.assembled(str(tmp_path)),
+    ):
+        pass
+
+
+@pytest.mark.parametrize(("status", "text"), [(404, ""), (200, "<html>"), (200, "{}")])
+def test_another_server_is_taken_for_no_dashboard(status: int, text: str) -> None:
+    with _server(status, text) as url, pytest.raises(ClusterError, match="is no dashboard of Ray"):
+        JobsApi(url)
+
+
+@contextmanager
+def _server(status: int, text: str) -> Iterator[str]:
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(text.encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()

@@ -1,5 +1,6 @@
 """What a Ray worker is asked to do. The only code on a node that knows of Ray."""
 
+import dataclasses
 import json
 import os
 import signal
@@ -9,7 +10,7 @@ from typing import Any
 from jobs import processes
 from jobs.contract.asked import CellRequest, Home
 from jobs.contract.attempts import Placement
-from jobs.node import away, provisioning
+from jobs.node import away, inventory, provisioning
 from jobs.node.provisioning import Order
 from jobs.node.run_cell import run_cell
 
@@ -24,6 +25,11 @@ def run_cell_here(request: CellRequest) -> tuple[str, away.Files]:
 def phases_of_cells(home: Home, workdirs: list[str], cache: str) -> str:
     """See `away.phases`; as JSON."""
     return json.dumps(away.phases(home, workdirs, cache))
+
+
+def look_at_node(cache: str) -> str:
+    """A `NodeSeen` as JSON."""
+    return json.dumps(dataclasses.asdict(inventory.look(cache)))
 
 
 def kill_worker_of(task: str) -> None:

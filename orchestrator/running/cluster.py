@@ -1,6 +1,5 @@
 """What the flow needs of a cluster. Ray is the answer; tests have a quicker one."""
 
-import platform
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -11,9 +10,10 @@ from jobs.contract.asked import CellRequest
 from jobs.contract.attempts import Attempt
 from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.contract.terms import EngineMode
-from jobs.node.vendors import inventory
+from jobs.node import inventory
 from orchestrator import discretion
 from orchestrator.asked.config import Vendor
+from orchestrator.running import labels
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +24,15 @@ class Needs:
     devices: int
     memory_gib: float
     cpus: int = 1
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Room:
+    """What of a node nobody uses at the moment."""
+
+    devices: int
+    cpus: float
+    memory_gib: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +49,11 @@ class Node:
     cpus: float
     memory_gib: float
     labels: dict[str, str] = field(default_factory=dict)
+    driver: str | None = None
+    device_memory_gib: float | None = None
+    builds: tuple[str, ...] = ()
+    """Versions of vLLM that it had when it was looked at."""
+
     troubles: tuple[str, ...] = ()
     """What is wrong with it, for a person."""
 
@@ -138,19 +152,24 @@ News = BuildNews | Joined | Left
 
 def this_machine() -> Node:
     """This machine as a node of its own, without starting anything."""
-    here = inventory()
-    vendor: Any = here.vendor
+    seen = inventory.look()
+    described = labels.described({}, len(seen.devices), seen)
+    vendor: Any = seen.vendor
     return Node(
         id="local",
-        name=platform.node(),
+        name=seen.host,
         address="127.0.0.1",
         vendor=vendor,
-        card=here.card,
-        arch=here.arch,
-        devices=here.devices,
-        cpus=here.cpus,
-        memory_gib=here.memory_gib,
-        labels=here.labels,
+        card=seen.card,
+        arch=seen.arch,
+        devices=len(seen.devices),
+        cpus=seen.cpus,
+        memory_gib=seen.memory_gib,
+        labels=described.labels,
+        driver=described.driver,
+        device_memory_gib=described.device_memory_gib,
+        builds=seen.builds,
+        troubles=described.troubles,
     )
 
 

@@ -1,11 +1,9 @@
 """The life of our connection to Ray: started or reached, watched, and left."""
 
 import contextlib
-import logging
 import os
 import shutil
 import signal
-import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -13,8 +11,9 @@ from pathlib import Path
 import ray
 
 from jobs.contract.asked import CellRequest
+from jobs.node import inventory
 from orchestrator.asked.config import ClusterChoice
-from orchestrator.errors import ClusterError
+from orchestrator.errors import ClusterError, RunError
 from orchestrator.running import vital
 from orchestrator.running.cluster import (
     Builds,
@@ -24,13 +23,15 @@ from orchestrator.running.cluster import (
     Needs,
     News,
     Node,
+    Room,
     Wanted,
 )
-from orchestrator.running.on_ray import builds, local, nodes
+from orchestrator.running.on_ray import builds, connection, local, nodes
 from orchestrator.running.on_ray.cells import Cells
+from orchestrator.running.on_ray.connection import Door
+from orchestrator.running.on_ray.nodes import Nodes
 
 STDERR = 2
-REACH_S = 5.0
 LOOK_EVERY_S = 2.0
 """For nodes that came or went."""
 
@@ -38,6 +39,7 @@ LOOK_EVERY_S = 2.0
 class RayCluster:
     def __init__(self, choice: ClusterChoice, say: Callable[[str], None]) -> None:
         self._session: Path | None = None
+        self.door: Door = "on"
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         # Ray would turn SIGTERM into an exit of its own.
         on_terminate = signal.getsignal(signal.SIGTERM)
@@ -45,10 +47,14 @@ class RayCluster:
             undo.enter_context(_silence())
             try:
                 if choice.address:
-                    _connect(choice)
+                    self.door = connection.connect(choice.address)
+                    self._nodes = Nodes({})
                 else:
                     self._session = local.start(choice, say)
+                    self._nodes = Nodes({ray.get_runtime_context().get_node_id(): inventory.look()})
                 signal.signal(signal.SIGTERM, on_terminate)
+            except RunError:
+                raise
             # Ray raises Exception itself where its processes are slow to start.
             except Exception as error:
                 where = choice.address or "this machine"
@@ -65,9 +71,13 @@ class RayCluster:
         self._looked = time.monotonic()
 
     def nodes(self) -> tuple[Node, ...]:
-        there = nodes.alive()
+        there = self._nodes.all()
         self._there = {node.id: node for node in there}
         return there
+
+    def rooms(self) -> dict[str, Room]:
+        """What is free on each node, by id."""
+        return nodes.rooms()
 
     def provision(self, wanted: Sequence[Wanted], cache: str, say: Callable[[str], None]) -> Builds:
         self._wanted, self._builds = wanted, builds.Provisioning(cache)
@@ -84,7 +94,7 @@ class RayCluster:
             yield from self._moves()
 
     def _moves(self) -> Iterator[Joined | Left]:
-        alive = {node.id: node for node in nodes.alive()}
+        alive = {node.id: node for node in self._nodes.known()}
         for node_id in self._there.keys() - alive.keys():
             del self._there[node_id]
             yield Left(node_id=node_id)
@@ -142,19 +152,3 @@ def _silence() -> Iterator[None]:
     finally:
         os.dup2(kept, STDERR)
         os.close(kept)
-
-
-def _connect(choice: ClusterChoice) -> None:
-    _check_reachable(str(choice.address))
-    ray.init(
-        address=choice.address,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-    )
-
-
-def _check_reachable(address: str) -> None:
-    """Ray would try for minutes. Addresses that are no HOST:PORT are Ray's to understand."""
-    host, _, port = address.removeprefix("ray://").rpartition(":")
-    if host and port.isdigit():
-        socket.create_connection((host, int(port)), timeout=REACH_S).close()

@@ -12,7 +12,7 @@ import psutil
 import ray
 from ray._private import ray_constants
 
-from jobs.node.vendors import inventory
+from jobs.node import inventory
 from orchestrator.asked.config import ClusterChoice
 
 REACH_S = 5.0
@@ -43,12 +43,12 @@ def _keep_to_loopback() -> None:
 
 
 def _start_once(choice: ClusterChoice) -> Path:
-    here = inventory()
+    here = inventory.look()
     ours: Any = ray.init(
         address="local",
         # How many of them the memory carries, Ray counts: each cell says what it needs.
         num_cpus=choice.cells_at_once or here.cpus,
-        num_gpus=here.devices,
+        num_gpus=len(here.devices),
         labels=here.labels,
         include_dashboard=False,
         log_to_driver=False,

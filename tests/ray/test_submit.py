@@ -161,6 +161,20 @@ def test_a_wrong_address_is_one_message(
     assert "Traceback" not in driver.output
 
 
+def test_a_cluster_with_a_token_says_what_is_missing(drive: StartDriver, tmp_path: Path) -> None:
+    head = NodeKind(name="head")
+    locked = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "of-the-cluster"}
+    with MixedCluster([head], environment=locked, takes_jobs=True) as cluster:
+        for ours in ({"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_TOKEN": "another"}):
+            environment = {**cluster.environment(), **ours}
+            words = ("submit", "--address", cluster.jobs_url, *WORDS)
+            driver = drive(*words, folder=tmp_path, environment=environment)
+
+            assert driver.wait() == ClusterError.exit_code
+            assert "lets in only those who have its token" in " ".join(driver.output.split())
+            assert "Traceback" not in driver.output
+
+
 def test_a_secret_is_not_put_where_everybody_can_read_it(
     cluster: MixedCluster, drive: StartDriver, tmp_path: Path
 ) -> None:

@@ -32,7 +32,7 @@ from tests.ray.small_disk import SmallDisk, small_disk
 from tests.unit import fake_vllm, small_wheels
 from tests.unit.fake_vllm import FILES
 
-pytestmark = [pytest.mark.ray, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.ray, pytest.mark.timeout(300)]
 
 LABELS = {"vm.cpu": "yes"}
 SLOW = FILES | {"vllm/entrypoints/llm.py": "import time; time.sleep(600)\n"}

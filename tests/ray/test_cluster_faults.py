@@ -23,7 +23,7 @@ from tests.ray.conftest import StartDriver
 from tests.ray.driver import GO, HANG, Driver
 from tests.ray.mixed_cluster import MixedCluster, NodeKind
 
-pytestmark = [pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(400)]
+pytestmark = [pytest.mark.long, pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(400)]
 
 MODELS, BACKENDS = ("gemma3", "mixtral"), ("auto", "cpu_attn")
 CELLS = {f"cpu/{model}/{backend}/v0_32_strict_cpu" for model in MODELS for backend in BACKENDS}

@@ -18,7 +18,7 @@ import pytest
 from tests.ray import marked
 from tests.ray.driver import GO, HANG, TOKEN
 
-pytestmark = [pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.long, pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(300)]
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "deploy/slurm/vllm-matrix.sbatch"

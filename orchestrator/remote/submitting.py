@@ -133,7 +133,7 @@ def _entrypoint(words: Sequence[str], more: str | None, cluster: ClusterChoice) 
 def _wish(on_interrupt: str) -> str:
     if on_interrupt != "ask":
         return on_interrupt
-    if not sys.stdin.isatty():
+    if not _can_ask():
         return "detach"
     sys.stderr.write("\n[s]top the run, [d]etach from it, or [g]o on following it? ")
     sys.stderr.flush()
@@ -142,3 +142,8 @@ def _wish(on_interrupt: str) -> str:
     except KeyboardInterrupt:
         return "detach"
     return {"s": "stop", "d": "detach"}.get(answer[:1], "go on")
+
+
+def _can_ask() -> bool:
+    """A supervised run has a process group of its own, and would be stopped if it read."""
+    return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()

@@ -16,7 +16,7 @@ from jobs.node.vendors.sight import Sight
 
 def look(cache: str = caches.USUAL, root: Path = Path("/")) -> NodeSeen:
     """Each source may fail: what it would have told is missing, and a note says so."""
-    sights = {name: vendor.look(root) for name, vendor in VENDORS.items()}
+    sights = {name: _sight(name, root) for name in VENDORS}
     vendor = next((name for name, sight in sights.items() if sight.devices), "cpu")
     here = sights.get(vendor, Sight())
     folder = caches.folder(cache)
@@ -34,6 +34,15 @@ def look(cache: str = caches.USUAL, root: Path = Path("/")) -> NodeSeen:
         builds=_builds(folder),
         notes=tuple(note for sight in sights.values() for note in sight.notes),
     )
+
+
+def _sight(vendor: str, root: Path) -> Sight:
+    try:
+        return VENDORS[vendor].look(root)
+    # Drivers and their libraries have other ideas with every version.
+    except Exception as error:  # noqa: BLE001
+        said = f"{type(error).__name__}: {error}"
+        return Sight(notes=[f"its {vendor} devices can't be read ({said}): set the labels vm.*"])
 
 
 def _arch(devices: Sequence[Device]) -> str | None:

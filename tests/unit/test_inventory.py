@@ -7,6 +7,7 @@ import yaml
 
 from jobs.contract.nodes import Device
 from jobs.node import inventory
+from jobs.node.vendors import VENDORS
 from jobs.node.vendors.sight import card_label
 
 HARDWARE = Path(__file__).parents[2] / "conf" / "hardware"
@@ -141,3 +142,17 @@ def test_builds_whose_manifest_and_interpreter_are_there_are_ready(tmp_path: Pat
     write(builds / "being-made" / "env")
 
     assert inventory.look(str(tmp_path / "cache")).builds == ("0.32.0", "0.32.0 emulated")
+
+
+def test_a_library_that_answers_in_its_own_way_costs_the_devices_and_nothing_else(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: Path) -> None:
+        raise KeyError("target_graphics_version")
+
+    monkeypatch.setattr(VENDORS["amd"], "look", broken)
+
+    seen = inventory.look(str(root), root)
+
+    assert seen.cpus > 0
+    assert "its amd devices can't be read (KeyError: 'target_graphics_version')" in seen.notes[0]

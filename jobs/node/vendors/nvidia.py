@@ -112,5 +112,15 @@ def _device(handle: object) -> Device:
         product=product,
         card=card_label(product),
         arch=f"sm_{major}{minor}",
-        memory_gib=pynvml.nvmlDeviceGetMemoryInfo(handle).total / 2**30,
+        memory_gib=_memory_gib(handle),
     )
+
+
+def _memory_gib(handle: object) -> float | None:
+    """None where the card has none of its own, as a GB10."""
+    import pynvml
+
+    try:
+        return float(pynvml.nvmlDeviceGetMemoryInfo(handle).total / 2**30)
+    except pynvml.NVMLError:
+        return None

@@ -17,7 +17,8 @@ from orchestrator.running.cluster import Node, Room
 from orchestrator.running.on_ray.wording import one_line
 
 REACH_S = 5.0
-LOOK_S = 10.0
+LOOK_S = 30.0
+"""A worker has to start for it, next to all others that start then."""
 
 Answer = NodeSeen | str
 """What a node saw of itself, or what is wrong with it."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from orchestrator import discretion
 from orchestrator.errors import ClusterError, StoppedError
 from orchestrator.remote.jobs_api import Job, JobsApi, UnreachableError
-from orchestrator.remote.parcels import Receiver
+from orchestrator.remote.receiver import Receiver
 
 POLL_S = 2.0
 LAST_PARCEL_S = 20.0

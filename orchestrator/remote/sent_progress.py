@@ -5,7 +5,7 @@ from pathlib import Path
 
 from orchestrator.concluded.record import Record
 from orchestrator.errors import ClusterError
-from orchestrator.remote.parcels import Sender
+from orchestrator.remote.sender import Sender
 from orchestrator.running.forecast import Work
 from orchestrator.running.progress import Progress
 

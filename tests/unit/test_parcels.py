@@ -12,8 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.remote import parcels
-from orchestrator.remote.parcels import Entry, Parcel, ParcelError, Receiver, Sender, to_text
+from orchestrator.remote import parcels, sender
+from orchestrator.remote.parcels import Entry, Parcel, ParcelError, to_text
+from orchestrator.remote.receiver import Receiver
+from orchestrator.remote.sender import Sender
 
 
 class Journey:
@@ -260,8 +262,8 @@ def test_a_run_that_goes_on_in_another_job_goes_on_in_the_same_folder(journey: J
 def test_of_a_large_log_the_beginning_and_the_end_are_sent(
     journey: Journey, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parcels, "LARGEST_FILE", 100)
-    monkeypatch.setattr(parcels, "WHILE_RUNNING", 50)
+    monkeypatch.setattr(sender, "LARGEST_FILE", 100)
+    monkeypatch.setattr(sender, "WHILE_RUNNING", 50)
     journey.begin("a")
     journey.write("cells/a/1/probe.log", "begin" + "." * 1000 + "end")
     journey.look()

@@ -3,6 +3,7 @@
 import logging
 import re
 import time
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,8 +24,7 @@ _PASSING = re.compile(r"status code (?:429|5\d\d)")
 """What a dashboard answers while it starts, and a proxy while there is none behind it."""
 
 _NO_VERSION = "Version check returned 404"
-_STARTING = "No available agent"
-"""A cluster that has just been started says that it takes no job yet."""
+_IS_THERE = "already exists"
 
 _TALKATIVE = ("ray.dashboard.modules.dashboard_sdk", "ray._private.runtime_env.packaging")
 
@@ -83,22 +83,30 @@ class JobsApi:
             return False
 
     def submit(self, entrypoint: str, folder: Path, runtime_env: Mapping[str, Any]) -> str:
-        """Upload *folder* as the working directory; returns the submission's id."""
+        """
+        Upload *folder* as the working directory; returns the submission's id.
+
+        A cluster that starts takes no job yet, and a slow one says the same of a job that
+        it has taken. So the id is ours, and the same job is submitted until it is there.
+        """
+        submission = f"vllm-matrix-{uuid.uuid4().hex[:12]}"
         environment = {**runtime_env, "working_dir": str(folder)}
         until = time.monotonic() + STARTING_S
         while True:
             try:
-                return str(
-                    self._told(
-                        lambda: self._client.submit_job(
-                            entrypoint=entrypoint, runtime_env=environment
-                        )
+                self._told(
+                    lambda: self._client.submit_job(
+                        entrypoint=entrypoint, runtime_env=environment, submission_id=submission
                     )
                 )
             except ClusterError as error:
-                if _STARTING not in str(error) or time.monotonic() > until:
+                if _IS_THERE in str(error):
+                    return submission
+                if not isinstance(error, UnreachableError) or time.monotonic() > until:
                     raise
-            time.sleep(POLL_S)
+                time.sleep(POLL_S)
+            else:
+                return submission
 
     def job(self, submission: str) -> Job:
         told = self._told(lambda: self._client.get_job_info(submission))
@@ -151,11 +159,12 @@ class JobsApi:
                 "run, and is the port open from here?"
             ) from error
         except (RuntimeError, ValueError) as error:
-            said = " ".join(str(error).split())[:300]
+            said = " ".join(str(error).split())
             if _NO_VERSION in said:
                 raise ClusterError(self._no_dashboard()) from error
             kind = UnreachableError if _PASSING.search(said) else ClusterError
-            raise kind(f"the Jobs API at {self._address} refuses: {said}") from error
+            # Of a traceback its end says most.
+            raise kind(f"the Jobs API at {self._address} refuses: {said[-300:]}") from error
 
     def _no_dashboard(self) -> str:
         return (

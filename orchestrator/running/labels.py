@@ -59,8 +59,7 @@ def described(labels: Mapping[str, str], gpus: int, seen: NodeSeen | None) -> De
 def _mistakes(labels: Mapping[str, str]) -> Iterator[str]:
     for name in labels:
         if name.startswith("vm.") and name not in OURS:
-            likely = nearest(name, OURS) or f" There are {', '.join(OURS)}."
-            yield f"its label {name} means nothing to vllm-matrix.{likely}"
+            yield f"its label {name} means nothing to vllm-matrix.{nearest(name, OURS)}"
     if (memory := labels.get("vm.memory_gib")) is not None and _number(memory) is None:
         yield f"its label vm.memory_gib={memory} is no number of GiB, such as 80"
 

@@ -6,12 +6,16 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
+import requests
 
 from orchestrator.errors import BLOCKED, SHIPS, ClusterError, ConfigError
+from orchestrator.remote.jobs_api import JobsApi
 from tests.ray.conftest import StartDriver
 from tests.ray.driver import Driver
 from tests.ray.mixed_cluster import MixedCluster, NodeKind
@@ -142,6 +146,51 @@ def test_nothing_is_submitted_that_cannot_make_sense(
     assert "modle" in driver.output
     assert "deadline_s" in driver.output
     assert not (tmp_path / "runs").exists()
+
+
+class Hesitant(BaseHTTPRequestHandler):
+    """In front of a dashboard: it takes the first job, and answers too late to be heard."""
+
+    there: str
+    submitted: int
+
+    def do_GET(self) -> None:
+        self._pass_on()
+
+    do_PUT = do_POST = do_GET  # noqa: N815  the names are the library's
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+    def _pass_on(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        got = requests.request(
+            self.command, self.there + self.path, data=body, headers=dict(self.headers), timeout=60
+        )
+        status, content = got.status_code, got.content
+        if (self.command, self.path) == ("POST", "/api/jobs/"):
+            type(self).submitted += 1
+            if self.submitted == 1:
+                status, content = 500, b"No available agent to submit job, please try again later."
+        self.send_response(status)
+        self.end_headers()
+        self.wfile.write(content)
+
+
+def test_a_job_is_submitted_once_also_to_a_cluster_that_answers_too_late(
+    cluster: MixedCluster, tmp_path: Path
+) -> None:
+    Hesitant.there, Hesitant.submitted = cluster.jobs_url, 0
+    with ThreadingHTTPServer(("127.0.0.1", 0), Hesitant) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        api = JobsApi(f"http://127.0.0.1:{server.server_port}")
+        submission = api.submit("echo once", tmp_path, {})
+        server.shutdown()
+
+    assert Hesitant.submitted == 2
+    jobs = requests.get(f"{cluster.jobs_url}/api/jobs/", timeout=20).json()
+    echoes = [job["submission_id"] for job in jobs if job["entrypoint"] == "echo once"]
+    assert echoes == [submission]
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ class Simulation:
         up: dict[Hashable, float] = {}
         ends: list[tuple[float, str]] = []
         while dispatcher.waiting or ends:
-            for waiting, node in dispatcher.starts():
+            for waiting, (node, *_) in dispatcher.starts():
                 ready = up.setdefault(
                     (node.id, waiting.work.host), self.now_s + waiting.work.boot_s
                 )

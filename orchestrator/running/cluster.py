@@ -18,12 +18,13 @@ from orchestrator.running import labels
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Needs:
-    """What a cell needs of its node."""
+    """What a cell needs of its node; of each, if its engine spans several."""
 
     labels: dict[str, str]
     devices: int
     memory_gib: float
     cpus: int = 1
+    nodes: int = 1
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

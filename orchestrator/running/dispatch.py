@@ -11,6 +11,7 @@ import heapq
 import itertools
 from collections.abc import Callable, Hashable, Iterator
 
+from orchestrator.running import gangs
 from orchestrator.running.cluster import Needs, Node
 from orchestrator.running.waiting import Group, Kind, Place, Waiting
 
@@ -20,7 +21,7 @@ class Dispatcher:
         self._places: dict[str, Place] = {}
         self._groups: dict[Hashable, Group] = {}
         self._kinds: dict[Hashable, Kind] = {}
-        self._running: dict[str, tuple[Waiting, Group, str]] = {}
+        self._running: dict[str, tuple[Waiting, Group, tuple[str, ...]]] = {}
         self._number = itertools.count()
         self._stale: set[str] = set()
         """Nodes where something may be able to start since they were last looked at."""
@@ -59,7 +60,7 @@ class Dispatcher:
         self._stale |= self._places.keys()
         for group in self._groups.values():
             group.hosts.discard(node_id)
-        return tuple(cell for cell, (_, _, where) in self._running.items() if where == node_id)
+        return tuple(cell for cell, (_, _, where) in self._running.items() if node_id in where)
 
     def open(self, node_id: str, build: Hashable) -> None:
         """The node has the build."""
@@ -85,29 +86,37 @@ class Dispatcher:
             place.shunned = True
             self._stale |= self._places.keys()
 
-    def starts(self) -> Iterator[tuple[Waiting, Node]]:
-        """What can start now, and where. Each of these runs from now on."""
+    def starts(self) -> Iterator[tuple[Waiting, tuple[Node, ...]]]:
+        """What can start now, and where: the first of several nodes leads. It runs from now on."""
         stale = {place for name in self._stale if (place := self._places.get(name))}
         self._stale.clear()
         held: set[str] = set()
+        kept: list[tuple[Place, Needs]] = []
         for kind in self._by_rank():
+            if kind.needs.nodes > 1:
+                yield from gangs.started(kind, self._start, kept)
+                continue
             free = [place for place in kind.places if place in stale]
             if kind.needs.devices:
                 free = [place for place in free if place.node.id not in held]
             yield from self._started(kind, free)
             if kind.needs.devices > 1 and kind.waiting:
                 held |= self._to_hold(kind)
+        for place, needs in kept:
+            place.take(needs, -1)
+            held.add(place.node.id)
         self._stale |= held
 
     def ended(self, cell_id: str) -> None:
-        waiting, group, node_id = self._running.pop(cell_id)
-        group.working[node_id] -= 1
-        if not group.working[node_id]:
-            del group.working[node_id]
+        waiting, group, node_ids = self._running.pop(cell_id)
+        for node_id in node_ids:
+            group.working[node_id] -= 1
+            if not group.working[node_id]:
+                del group.working[node_id]
+            if place := self._places.get(node_id):
+                place.take(waiting.needs, -1)
+                self._stale.add(node_id)
         self._changed(group)
-        if place := self._places.get(node_id):
-            place.take(waiting.needs, -1)
-            self._stale.add(node_id)
 
     def forget(self) -> tuple[Waiting, ...]:
         """Take out, and return, all that waits."""
@@ -131,35 +140,40 @@ class Dispatcher:
     def _by_rank(self) -> list[Kind]:
         """Of those that wait, the hardest to place first: many devices, then few nodes."""
         kinds = [kind for kind in self._kinds.values() if kind.waiting]
-        return sorted(kinds, key=lambda kind: (-kind.needs.devices, len(kind.places)))
+        return sorted(
+            kinds, key=lambda kind: (-kind.needs.nodes, -kind.needs.devices, len(kind.places))
+        )
 
     def _kind_of(self, needs: Needs) -> Kind:
-        key = tuple(sorted(needs.labels.items())), needs.devices, needs.cpus
+        key = tuple(sorted(needs.labels.items())), needs.devices, needs.cpus, needs.nodes
         if key not in self._kinds:
             alike = dataclasses.replace(needs, memory_gib=0.0)
             places = [place for place in self._places.values() if place.node.fits(alike)]
             self._kinds[key] = Kind(needs=alike, places=places)
         return self._kinds[key]
 
-    def _started(self, kind: Kind, places: list[Place]) -> Iterator[tuple[Waiting, Node]]:
+    def _started(
+        self, kind: Kind, places: list[Place]
+    ) -> Iterator[tuple[Waiting, tuple[Node, ...]]]:
         """One on each node in turn, so that few cells spread over many nodes."""
         while places:
             places.sort(key=lambda place: (-place.devices, -place.cpus))
             places = [place for place in places if place.has_room(kind.needs)]
             for place in [*places]:
                 if found := self._next(kind, place):
-                    yield self._start(*found, place), place.node
+                    yield self._start(*found, (place,)), (place.node,)
                 else:
                     places.remove(place)
 
-    def _start(self, waiting: Waiting, group: Group, place: Place) -> Waiting:
-        place.take(waiting.needs, 1)
-        place.groups.setdefault(group)
-        group.hosts.add(place.node.id)
+    def _start(self, waiting: Waiting, group: Group, places: tuple[Place, ...]) -> Waiting:
+        for place in places:
+            place.take(waiting.needs, 1)
+            place.groups.setdefault(group)
+            group.hosts.add(place.node.id)
+            group.working[place.node.id] += 1
         group.left_s -= waiting.work.seconds
         group.kind.waiting -= 1
-        group.working[place.node.id] += 1
-        self._running[waiting.cell_id] = waiting, group, place.node.id
+        self._running[waiting.cell_id] = waiting, group, tuple(place.node.id for place in places)
         self._changed(group)
         return waiting
 
@@ -222,6 +236,8 @@ class Dispatcher:
         )
 
     def _has_place(self, waiting: Waiting, group: Group) -> bool:
+        if waiting.needs.nodes > 1:
+            return gangs.can_ever(waiting, group)
         return any(
             group.build not in place.closed and waiting.needs.memory_gib <= place.node.memory_gib
             for place in group.kind.places

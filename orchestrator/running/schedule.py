@@ -132,7 +132,7 @@ class Schedule:
                 yield tuple(map(self._stranded, self._dispatcher.stranded()))
             if passed_s >= limits.begin_s:
                 yield self._left_out(limits)
-            for waiting, node in self._dispatcher.starts():
+            for waiting, (node, *_) in self._dispatcher.starts():
                 self._submit(waiting.cell_id, node)
             yield self._ended(self._cluster.ended())
 

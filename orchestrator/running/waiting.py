@@ -35,6 +35,14 @@ class Kind:
 
     waiting: int = 0
 
+    def best_first(self) -> "list[Group]":
+        """Its groups that have something left."""
+        return [
+            group
+            for *_, version, group in sorted(self.groups)
+            if version == group.version and group.queue
+        ]
+
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Group:

@@ -38,10 +38,11 @@ def waiting(  # noqa: PLR0913  what the tests vary
     memory_gib: float = 1.0,
     build: str = "v",
     avoid: Sequence[str] = (),
+    nodes: int = 1,
 ) -> Waiting:
     return Waiting(
         cell_id=cell_id,
-        needs=Needs(labels=labels or {}, devices=devices, memory_gib=memory_gib),
+        needs=Needs(labels=labels or {}, devices=devices, memory_gib=memory_gib, nodes=nodes),
         work=Work(seconds=seconds, host=host, boot_s=20.0 if host else 0.0),
         build=build,
         avoid=frozenset(avoid),
@@ -59,7 +60,7 @@ def a_dispatcher(*nodes: Node, builds: Sequence[str] = ("v",)) -> Dispatcher:
 
 def started(dispatcher: Dispatcher) -> dict[str, str]:
     """Cell to node, in the order in which they start."""
-    return {cell.cell_id: node.id for cell, node in dispatcher.starts()}
+    return {cell.cell_id: node.id for cell, (node, *_) in dispatcher.starts()}
 
 
 def test_the_longest_go_first() -> None:

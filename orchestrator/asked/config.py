@@ -72,6 +72,33 @@ class RequestVerdict(StrEnum):
     """The engine failed for another reason before it could be read, or read only in emulation."""
 
 
+class ChangeKind(StrEnum):
+    """What became of a cell, or of one of its requests, since a baseline."""
+
+    REGRESSED = "regressed"
+    FIXED = "fixed"
+    UNCHANGED = "unchanged"
+    """It passes as before, with the same backends, layout and runner."""
+
+    DRIFT = "drift"
+    """It passes as before, but otherwise: nobody said whether that is good or bad."""
+
+    BROKEN_BEFORE = "broken before"
+    """It fails, and did so before."""
+
+    FLAKY = "flaky"
+    """It did not answer the same each time it was tried, although nothing had changed."""
+
+    INFRASTRUCTURE = "infrastructure"
+    """It says nothing about vLLM: it was not run, or failed for no reason of vLLM's."""
+
+    NO_BASELINE = "no baseline"
+    """The baseline has no answer to what it asks."""
+
+    MISPREDICTED = "predicted ≠ observed"
+    """An emulated engine did something else than the real card."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Hardware:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
@@ -113,6 +140,8 @@ class Model:
     """A hub id, a folder, or `shipped:NAME` for a configuration in jobs/models."""
 
     devices: Count = 1
+    """All that one engine takes, of all nodes that it spans (`nnodes` in *engine_args*)."""
+
     dtype: str | None = None
     moe: bool = False
     speculative: dict[str, Any] | None = None
@@ -123,7 +152,7 @@ class Model:
 
     env: Environment = field(default_factory=dict)
     memory_gib: Amount = 2.0
-    """Host memory that one cell of it needs."""
+    """Host memory that one cell of it needs on each of its nodes."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,27 +1,14 @@
 """What changed from one vLLM release to the next, card by card. Pure."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from packaging.version import InvalidVersion, Version
 
-from jobs.contract.seen import AttentionGroup, MoeGroup, ProbeReport
-from orchestrator.asked.cells import Cell
-from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.comparison import Side, compare, of_build
+from orchestrator.concluded.facts import Difference
 from orchestrator.concluded.matrix import Matrix
-
-Facts = dict[str, str]
-"""What a cell came to: outcome, backends, KV layout and so on, where they were seen."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Difference:
-    fact: str
-    before: str | None
-    """None: not there, or not seen."""
-
-    after: str | None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,79 +57,15 @@ def _version(text: str) -> Version | None:
 
 
 def _step(matrix: Matrix, before: str, after: str) -> Iterator[Change]:
-    earlier = {_question(cell): cell for cell in matrix.cells if cell.build.name == before}
-    for cell in matrix.cells:
-        if cell.build.name != after or _question(cell) not in earlier:
-            continue
-        was, now = _facts(matrix, earlier[_question(cell)]), _facts(matrix, cell)
-        if was is not None and now is not None and (found := tuple(_differences(was, now))):
-            card, model, backend, _ = cell.id.split("/")
+    run = Side(name="this run", matrix=matrix)
+    for change in compare(of_build(run, before), of_build(run, after)).cells:
+        if change.differences:
+            card, model, backend, _ = change.cell_id.split("/")
             yield Change(
                 card=card,
                 model=model,
                 backend=backend,
                 before=before,
                 after=after,
-                differences=found,
+                differences=change.differences,
             )
-
-
-def _question(cell: Cell) -> str:
-    return cell.id.rsplit("/", 1)[0]
-
-
-def _differences(was: Facts, now: Facts) -> Iterator[Difference]:
-    """An engine that no longer starts has lost all its backends: only the failure is told."""
-    names = dict.fromkeys([*was, *now])
-    if was["outcome"] != now["outcome"]:
-        names = dict.fromkeys(["outcome"])
-    for name in names:
-        if was.get(name) != now.get(name):
-            yield Difference(fact=name, before=was.get(name), after=now.get(name))
-
-
-def _facts(matrix: Matrix, cell: Cell) -> Facts | None:
-    """None where the cell was not run: that says nothing about a release."""
-    record = matrix.record(cell)
-    if record is None or record.attempt is None or record.verdict is Verdict.NOT_RUN:
-        return None
-    judgement, report = record.judgement, record.attempt.report
-    if judgement.outcome != "runs":
-        return {"outcome": f"{judgement.outcome} ({judgement.category})"}
-    facts = {"outcome": "runs"} | (_seen(report) if report is not None else {})
-    for field, request in judgement.requests.items():
-        if request.asked is not None:
-            facts[f"{field} {request.asked}"] = str(request.verdict)
-    return facts
-
-
-def _seen(report: ProbeReport) -> Facts:
-    engine = report.engine
-    facts = {
-        "runner": engine.runner,
-        "KV layout": engine.kv_layout,
-        "target attention": _attention(report.target),
-        "draft attention": _attention(report.draft),
-        "target MLA prefill": _prefill(report.target),
-        "draft MLA prefill": _prefill(report.draft),
-        "target MoE": _moe(report.target_moe),
-        "draft MoE": _moe(report.draft_moe),
-    }
-    return {name: value for name, value in facts.items() if value}
-
-
-def _attention(groups: Iterable[AttentionGroup]) -> str:
-    """Several classes may share a name; a class that only moved to another module is the same."""
-    return _joined(f"{group.backend} ({group.class_path.rsplit('.', 1)[-1]})" for group in groups)
-
-
-def _prefill(groups: Iterable[AttentionGroup]) -> str:
-    return _joined((group.mla_prefill_backend or "").rsplit(".", 1)[-1] for group in groups)
-
-
-def _moe(groups: Iterable[MoeGroup]) -> str:
-    return _joined(group.backend or group.quant_method for group in groups)
-
-
-def _joined(values: Iterable[str]) -> str:
-    return ", ".join(dict.fromkeys(value for value in values if value))

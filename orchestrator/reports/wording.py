@@ -6,7 +6,8 @@ from itertools import groupby
 from jobs.contract.emulation import PackageSet
 from jobs.contract.terms import EngineMode
 from orchestrator.asked.config import RequestVerdict
-from orchestrator.concluded.changes import Change, Difference
+from orchestrator.concluded.changes import Change
+from orchestrator.concluded.facts import Difference
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.proof import Regression
 from orchestrator.reports.document import Document

@@ -8,7 +8,8 @@ from jobs.contract.seen import ProbeReport
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked
 from orchestrator.concluded import matrix
-from orchestrator.concluded.changes import Change, Difference, between_releases
+from orchestrator.concluded.changes import Change, between_releases
+from orchestrator.concluded.facts import Difference
 from orchestrator.concluded.judge import judge
 from orchestrator.concluded.record import Record
 from tests.builders import EAGLE3, a_build, a_cell, a_failed_report, a_report, an_attempt, groups

@@ -1,0 +1,192 @@
+"""What became of every cell and every request since a baseline. Pure: two matrices."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.config import ChangeKind, FieldName
+from orchestrator.concluded import kinds
+from orchestrator.concluded.facts import Difference
+from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.kinds import Known
+from orchestrator.concluded.matrix import Matrix
+from orchestrator.concluded.questions import Questions, differing
+from orchestrator.concluded.requests import Request
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Side:
+    """One of the two that are compared: a run, or one build of it."""
+
+    name: str
+    matrix: Matrix
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Answer:
+    """How one cell ended, in short."""
+
+    verdict: Verdict
+    category: str | None
+    vllm_version: str | None
+    """None where its build was never made ready."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RequestChange:
+    kind: ChangeKind
+    before: Request | None
+    after: Request | None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CellChange:
+    cell_id: str
+    base_id: str | None
+    """The baseline's cell that asks the same."""
+
+    kind: ChangeKind
+    before: Answer | None
+    after: Answer
+    reason: str
+    """Of the kind, for people; empty where there is nothing to add."""
+
+    differences: tuple[Difference, ...] = ()
+    """Of what was seen, whatever the kind; none where only one of the two shows anything."""
+
+    requests: dict[FieldName, RequestChange] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Comparison:
+    base: str
+    candidate: str
+    cells: tuple[CellChange, ...]
+    """Every cell of the candidate, in its order."""
+
+    gone: tuple[str, ...]
+    """Cells of the baseline that nobody asks of the candidate: what became of them is unknown."""
+
+    def of(self, kind: ChangeKind) -> tuple[CellChange, ...]:
+        return tuple(change for change in self.cells if change.kind is kind)
+
+    @property
+    def has_common_ground(self) -> bool:
+        """Whether the candidate asks anything that the baseline asked."""
+        return any(change.base_id is not None for change in self.cells)
+
+
+def compare(base: Side, candidate: Side) -> Comparison:
+    """
+    A baseline of one build is compared with every build of the candidate, one of several
+    with those of the same name. Both are held against what is expected of the candidate.
+    """
+    baseline = _Baseline(base)
+    now = (_known(candidate.matrix, cell) for cell in candidate.matrix.cells)
+    return Comparison(
+        base=base.name,
+        candidate=candidate.name,
+        cells=tuple(_change(baseline, each) for each in now),
+        gone=tuple(baseline.not_asked_by(candidate.matrix.cells)),
+    )
+
+
+def of_build(side: Side, build: str) -> Side:
+    """That part of it."""
+    cells = tuple(cell for cell in side.matrix.cells if cell.build.name == build)
+    return Side(name=f"{side.name}:{build}", matrix=replace(side.matrix, cells=cells))
+
+
+class _Baseline:
+    def __init__(self, side: Side) -> None:
+        self.side = side
+        cells: dict[str, list[Cell]] = {}
+        for cell in side.matrix.cells:
+            cells.setdefault(cell.build.name, []).append(cell)
+        self._builds = {build: Questions(its) for build, its in cells.items()}
+
+    def counterpart(self, cell: Cell) -> Known | None:
+        alike = self.questions(cell.build.name).alike(cell)
+        return _known(self.side.matrix, alike[0]) if alike else None
+
+    def questions(self, build: str) -> Questions:
+        """What a build of the candidate is to be compared with."""
+        if len(self._builds) == 1:
+            return next(iter(self._builds.values()))
+        return self._builds.get(build, Questions(()))
+
+    def not_asked_by(self, cells: Iterable[Cell]) -> Iterator[str]:
+        met = {alike.id for cell in cells for alike in self.questions(cell.build.name).alike(cell)}
+        return (cell.id for cell in self.side.matrix.cells if cell.id not in met)
+
+
+def _known(matrix: Matrix, cell: Cell) -> Known:
+    mispredicted = tuple(str(each) for each in matrix.disagreements if each.cell_id == cell.id)
+    return Known(cell=cell, record=matrix.record(cell), mispredicted=mispredicted)
+
+
+def _change(baseline: _Baseline, now: Known) -> CellChange:
+    found = baseline.counterpart(now.cell)
+    then = found.held_against(now.cell.expectation) if found else None
+    kind = kinds.of_cell(then, now)
+    return CellChange(
+        cell_id=now.cell.id,
+        base_id=then.cell.id if then else None,
+        kind=kind,
+        before=_answer(then) if then else None,
+        after=_answer(now),
+        reason="; ".join(_reasons(baseline, then, now, kind)),
+        differences=kinds.what_differs(then, now),
+        requests=_requests(then, now, kind),
+    )
+
+
+def _answer(known: Known) -> Answer:
+    build = known.record.build if known.record else None
+    return Answer(
+        verdict=known.verdict,
+        category=known.category,
+        vllm_version=build.vllm_version if build else None,
+    )
+
+
+def _requests(then: Known | None, now: Known, kind: ChangeKind) -> dict[FieldName, RequestChange]:
+    before, after = then.requests if then else {}, now.requests
+    return {
+        field: RequestChange(
+            kind=kinds.of_request(then, now, field, kind),
+            before=before.get(field),
+            after=after.get(field),
+        )
+        for field in {**before, **after}
+    }
+
+
+def _reasons(
+    baseline: _Baseline, then: Known | None, now: Known, kind: ChangeKind
+) -> Iterable[str]:
+    match kind:
+        case ChangeKind.MISPREDICTED:
+            return now.mispredicted
+        case ChangeKind.FLAKY if now.failed_first:
+            return [f"it passed only after another attempt: {why}" for why in now.failed_first]
+        case ChangeKind.FLAKY:
+            return ("nothing that decides has changed, but its verdict has", *now.reasons)
+        case ChangeKind.NO_BASELINE:
+            return (_why_no_baseline(baseline, then, now), *now.reasons)
+        case ChangeKind.FIXED if then is not None:
+            return [f"it was: {why}" for why in then.reasons]
+        case _:
+            return now.reasons
+
+
+def _why_no_baseline(baseline: _Baseline, then: Known | None, now: Known) -> str:
+    if then is not None:
+        return f"{then.cell.id} says nothing about vLLM: {'; '.join(then.reasons)}"
+    name = baseline.side.name
+    namesake = baseline.questions(now.cell.build.name).namesake(now.cell)
+    if namesake is None:
+        return f"no cell of {name} asks this"
+    return (
+        f"{namesake.id} of {name} asks something else: {', '.join(differing(namesake, now.cell))}"
+    )

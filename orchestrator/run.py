@@ -5,6 +5,7 @@ import dataclasses
 import math
 import os
 import signal
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
@@ -31,7 +32,7 @@ from orchestrator.running.cluster import Builds, Cluster, Node
 from orchestrator.running.forecast import Work
 from orchestrator.running.overdue import Overdue
 from orchestrator.running.plan import Plan, build_key, make_plan, wanted
-from orchestrator.running.progress import Progress
+from orchestrator.running.progress import Progress, duration
 from orchestrator.running.schedule import Limits, Places, Schedule
 from orchestrator.running.underway import RunningCells
 
@@ -118,6 +119,9 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
         wait = config.wait_s is not None
         plan = make_plan(todo, nodes, earlier.memory_gib(todo), wait=wait)
         plan = _within_budget(plan, config.budget, earlier.work(plan.runnable), nodes, reused)
+        cluster.wait_for([plan.needs[cell_id] for cell_id in plan.missing])
+        for line in _waits(plan, config.wait_s or 0.0):
+            say(line)
         builds = cluster.provision(wanted(plan), config.cache, say)
         # Builds of files that only the nodes have can be compared only now.
         reused = reuse.decide(plan.runnable, seen, _digests(plan.runnable, builds), own=own)
@@ -148,8 +152,18 @@ def _within_budget(
     plan: Plan, most: Budget, work: Mapping[str, Work], nodes: Sequence[Node], reused: Reuse
 ) -> Plan:
     fitted = budget.within(plan, work, most, nodes, known=[*reused.kept])
-    unplaceable = plan.unplaceable | fitted.left_out
-    return dataclasses.replace(plan, runnable=fitted.chosen, unplaceable=unplaceable)
+    return dataclasses.replace(
+        plan,
+        runnable=fitted.chosen,
+        unplaceable=plan.unplaceable | fitted.left_out,
+        missing={cell: why for cell, why in plan.missing.items() if cell not in fitted.left_out},
+    )
+
+
+def _waits(plan: Plan, wait_s: float) -> Iterator[str]:
+    for reason, count in Counter(plan.missing.values()).items():
+        cells = "cell waits" if count == 1 else "cells wait"
+        yield f"{count} {cells} up to {duration(wait_s)} for a node to join: {reason}"
 
 
 def _limits(config: Config, cells: Sequence[Cell], kept: Sequence[str]) -> Limits:

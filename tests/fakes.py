@@ -36,6 +36,7 @@ class FakeCluster:
     isolations: list[Isolation] = field(default_factory=list)
     provisioned: list[str] = field(default_factory=list)
     joining: list[Node] = field(default_factory=list)
+    wished_for: Sequence[Needs] = ()
     closed: bool = False
     _ended: deque[Ended] = field(default_factory=deque)
 
@@ -55,6 +56,9 @@ class FakeCluster:
             for spec in specs
         }
         return Builds(ready={node.id: ready for node in self.nodes()})
+
+    def wait_for(self, needs: Sequence[Needs]) -> None:
+        self.wished_for = needs
 
     def news(self) -> Sequence[News]:
         joined, self.joining = self.joining, []

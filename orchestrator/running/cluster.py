@@ -186,6 +186,10 @@ class Cluster(Protocol):
         """
         ...
 
+    def wait_for(self, needs: Sequence[Needs]) -> None:
+        """Of nodes that have these, one each is wished for, and no others any more."""
+        ...
+
     def news(self) -> Iterable[News]:
         """Of nodes and of their builds, since the last call. It waits for nothing."""
         ...

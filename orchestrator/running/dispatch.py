@@ -129,6 +129,12 @@ class Dispatcher:
         self._may_strand = False
         return self._drained(lambda waiting, group: not self._has_place(waiting, group))
 
+    def homeless(self) -> tuple[Needs, ...]:
+        """What cells that wait need and no node has."""
+        return tuple(
+            kind.needs for kind in self._kinds.values() if kind.waiting and not kind.places
+        )
+
     @property
     def waiting(self) -> int:
         return sum(kind.waiting for kind in self._kinds.values())

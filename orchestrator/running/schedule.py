@@ -129,9 +129,11 @@ class Schedule:
                 self._hear(news)
             passed_s = time.monotonic() - began
             if passed_s >= limits.wait_s:
-                yield tuple(map(self._stranded, self._dispatcher.stranded()))
+                stranded = self._dispatcher.stranded()
+                yield tuple(self._stranded(waiting, limits) for waiting in stranded)
             if passed_s >= limits.begin_s:
                 yield self._left_out(limits)
+            self._cluster.wait_for(self._dispatcher.homeless())
             for waiting, (node, *_) in self._dispatcher.starts():
                 self._submit(waiting.cell_id, node)
             yield self._ended(self._cluster.ended())
@@ -240,7 +242,7 @@ class Schedule:
         reason = limits.left_out(self._cells.keys() - {*ids})
         return tuple(Record(cell_id=cell_id, judgement=not_run(reason)) for cell_id in ids)
 
-    def _stranded(self, waiting: Waiting) -> Record:
+    def _stranded(self, waiting: Waiting, limits: Limits) -> Record:
         cell = self._cells[waiting.cell_id]
         troubles = [
             f"{self._nodes[node_id].name}: {why}"
@@ -248,6 +250,8 @@ class Schedule:
             if (why := by_build.get(build_key(cell)))
         ]
         why = self._missing.get(cell.id, "no node that could run it is left")
+        if limits.wait_s:
+            why = f"{why}, and none joined within {limits.wait_s:g} s"
         reason = "; ".join([why, *dict.fromkeys(troubles)])
         return Record(cell_id=cell.id, judgement=not_run(reason))
 

@@ -206,6 +206,21 @@ def test_a_node_that_joins_late_is_used() -> None:
     assert [*started(dispatcher).values()] == ["b"]
 
 
+def test_what_no_node_has_is_told_until_one_has_it() -> None:
+    dispatcher = a_dispatcher(a_node("a"))
+    dispatcher.add(waiting("card", labels=H200, devices=4))
+    dispatcher.add(waiting("anywhere"))
+
+    [lacking] = dispatcher.homeless()
+    assert (lacking.labels, lacking.devices) == (H200, 4)
+
+    dispatcher.join(a_node("gpu", devices=4, card="h200"))
+    assert not dispatcher.homeless()
+
+    dispatcher.leave("gpu")
+    assert len(dispatcher.homeless()) == 1
+
+
 def test_what_ran_on_a_node_that_is_gone_is_told_and_the_rest_goes_elsewhere() -> None:
     dispatcher = a_dispatcher(a_node("a", cpus=1), a_node("b", cpus=1))
     for cell_id in "123":

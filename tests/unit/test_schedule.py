@@ -1,6 +1,7 @@
 """Attempts, retries, and what becomes a record."""
 
 import signal
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,7 @@ from jobs.contract.terms import Isolation, Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.record import Record
-from orchestrator.running.cluster import Builds, this_machine
+from orchestrator.running.cluster import Builds, Needs, this_machine
 from orchestrator.running.forecast import Work
 from orchestrator.running.plan import Plan, build_key, needs
 from orchestrator.running.schedule import Limits, Places, Schedule
@@ -162,3 +163,24 @@ def test_a_cell_that_lacks_a_node_waits_for_one_to_join() -> None:
 
     [record] = [record for part in records for record in part]
     assert record.verdict is Verdict.PASSED
+    assert not cluster.wished_for
+
+
+def test_a_node_is_wished_for_as_long_as_cells_wait_for_it() -> None:
+    wished_for: list[int] = []
+
+    class Watched(FakeCluster):
+        def wait_for(self, needs: Sequence[Needs]) -> None:
+            wished_for.append(len(needs))
+
+    plan = a_plan(CELL)
+    plan = replace(plan, needs={CELL.id: replace(plan.needs[CELL.id], cpus=9999)})
+    plan = replace(plan, missing={CELL.id: "no node has 9999 CPUs"})
+    schedule = a_schedule(Watched(), Path("cells"))
+
+    records = [*schedule.run(plan, {CELL.id: Work(seconds=1.0)}, Limits(wait_s=0.01))]
+
+    [record] = [record for part in records for record in part]
+    assert record.judgement.reasons == ("no node has 9999 CPUs, and none joined within 0.01 s",)
+    assert wished_for[0] == 1
+    assert wished_for[-1] == 0

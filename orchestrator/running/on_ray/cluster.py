@@ -27,6 +27,7 @@ from orchestrator.running.cluster import (
     Wanted,
 )
 from orchestrator.running.on_ray import builds, connection, local, nodes
+from orchestrator.running.on_ray.autoscaler import Autoscaler
 from orchestrator.running.on_ray.cells import Cells
 from orchestrator.running.on_ray.connection import Door
 from orchestrator.running.on_ray.nodes import Nodes
@@ -65,6 +66,7 @@ class RayCluster:
             self._undo = undo.pop_all()
         self._vital = vital.below(os.getpid())
         self._cells = Cells()
+        self._autoscaler = Autoscaler()
         self._there: dict[str, Node] = {}
         self._wanted: Sequence[Wanted] = ()
         self._builds: builds.Provisioning | None = None
@@ -85,6 +87,9 @@ class RayCluster:
             self._begin(node, self._builds)
         return builds.first(self._builds, self._there, say, self._check_vital)
 
+    def wait_for(self, needs: Sequence[Needs]) -> None:
+        self._autoscaler.ask(needs)
+
     def news(self) -> Iterator[News]:
         if self._builds:
             yield from self._builds.news()
@@ -92,6 +97,7 @@ class RayCluster:
         if now - self._looked > LOOK_EVERY_S:
             self._looked = now
             yield from self._moves()
+            yield from self._autoscaler.news()
 
     def _moves(self) -> Iterator[Joined | Left]:
         alive = {node.id: node for node in self._nodes.known()}
@@ -120,6 +126,7 @@ class RayCluster:
         nodes.kill_worker_of(cell_id)
 
     def close(self) -> None:
+        self._autoscaler.ask(())
         self._cells.cancel()
         self._undo.close()
 

@@ -78,7 +78,10 @@ def environment(cell: Cell) -> dict[str, str]:
 
 
 def card(cell: Cell) -> Card:
-    """The cell's hardware as an emulated engine sees it; `checking` saw that nothing is missing."""
+    """
+    The cell's hardware as an emulated engine sees it, on each of its nodes; `checking` saw that
+    nothing is missing.
+    """
     described = dataclasses.asdict(cell.hardware)
     return Card(
         name=cell.axis("hardware"),
@@ -89,7 +92,7 @@ def card(cell: Cell) -> Card:
         compute_units=described["compute_units"],
         shared_memory_bytes=described["shared_memory_kib"] * 1024,
         pci_device=described["pci_device"],
-        devices=cell.model.devices,
+        devices=cell.model.devices // cell.nodes,
     )
 
 

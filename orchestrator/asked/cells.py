@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from jobs.contract.asked import Deadlines
+from jobs.contract.asked import NODES, Deadlines
 from jobs.contract.builds import BuildSpec
 from jobs.contract.terms import STRICT, Check, EngineMode, Isolation
 from orchestrator.asked import deadlines, digests
@@ -44,6 +44,11 @@ class Cell:
     attempts: int
     secrets: tuple[str, ...] = ()
     expectation: Expectation
+
+    @property
+    def nodes(self) -> int:
+        """So many does its engine span."""
+        return int(self.model.engine_args.get(NODES, 1))
 
     def axis(self, name: str) -> str:
         """The cell's entry of the axis, as conf/ names it."""

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 import pydantic
 
+from jobs.contract.asked import NODES
 from jobs.contract.terms import Check, EngineMode
 from orchestrator.asked.conf_files import ConfFiles, nearest
 from orchestrator.asked.config import (
@@ -31,6 +32,8 @@ Entry = TypeVar("Entry")
 LAYERS = 3
 """Mistakes are left out so often, at most: without a key, what holds it may lack it."""
 
+OF_THE_RUN = ("node_rank", "master_addr", "master_port")
+
 TORCH_BACKEND = re.compile(r"auto|cpu|xpu|cu\d{2,3}|rocm\d+(\.\d+){1,2}")
 
 
@@ -40,6 +43,7 @@ def find(raw: Mapping[str, Any], files: ConfFiles) -> Iterator[str]:
         yield from _of_build(build, raw["build"][name], files.place("build", name), files)
     for name, model in _sound(Model, raw.get("model")):
         yield from _of_model(model, files.place("model", name))
+        yield from _of_nodes(model, files.place("model", name))
     for name, hardware in _sound(Hardware, raw.get("hardware")):
         yield from _of_hardware(hardware, raw["hardware"][name], files.place("hardware", name))
     for _, gate in _sound(Gate, {"gate": raw.get("gate")}):
@@ -105,6 +109,23 @@ def _of_model(model: Model, place: str) -> Iterator[str]:
             f"{place}.path: {model.path} must be absolute, since a cell runs in a folder of its"
             f" own: {path.resolve()}"
         )
+
+
+def _of_nodes(model: Model, place: str) -> Iterator[str]:
+    asked, place = model.engine_args, f"{place}.engine_args"
+    nodes = asked.get(NODES, 1)
+    if not isinstance(nodes, int) or nodes < 1:
+        yield f"{place}.{NODES}: {nodes} is no number of nodes"
+    elif model.devices % nodes:
+        yield f"{place}.{NODES}: {nodes} nodes can't share devices: {model.devices} evenly"
+    elif nodes > 1 and asked.get("data_parallel_size", 1) != 1:
+        yield (
+            f"{place}: data_parallel_size with {NODES} is not supported: split by "
+            "tensor_parallel_size or pipeline_parallel_size"
+        )
+    for name in OF_THE_RUN:
+        if name in asked:
+            yield f"{place}.{name}: leave it out: it is chosen when the engine starts"
 
 
 def _of_hardware(hardware: Hardware, said: Mapping[str, Any], place: str) -> Iterator[str]:

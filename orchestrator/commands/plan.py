@@ -81,7 +81,7 @@ def _summary(
 ) -> Iterator[str]:
     wall_s = Forecast(work, at_once=plan.at_once).left_s({})
     engine_s = sum(each.seconds for each in work.values())
-    gpu_s = sum(plan.needs[cell_id].devices * each.seconds for cell_id, each in work.items())
+    gpu_s = sum(plan.needs[cell_id].all_devices * each.seconds for cell_id, each in work.items())
     unplaceable = len(plan.unplaceable.keys() - reused.kept.keys())
     yield (
         f"{len(plan.runnable)} of {len(cells)} cells can run; {len(reused.kept)} keep their "

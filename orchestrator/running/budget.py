@@ -83,12 +83,12 @@ class _Purse:
 
     def pays(self, needs: Needs, work: Work) -> bool:
         """Whether the cell fits; then it is paid."""
-        free, wanted = self.places[_pool(needs)], max(1, needs.devices)
+        free, wanted = self.places[_pool(needs)], max(1, needs.all_devices)
         taken = [heapq.heappop(free) for _ in range(wanted)]
         begins = taken[-1]
         up = self.up.get(work.host, begins + work.boot_s) if work.host is not None else begins
         ends = max(begins, up) + work.seconds
-        gpu_s = needs.devices * (ends - begins)
+        gpu_s = needs.all_devices * (ends - begins)
         fits = ends <= self.until_s and gpu_s <= self.left_gpu_s
         for before in taken:
             heapq.heappush(free, ends if fits else before)
@@ -105,7 +105,7 @@ def _purse(budget: Budget, plan: Plan, nodes: Sequence[Node]) -> _Purse:
         if pool not in sizes:
             sizes[pool] = _size(needs, plan, nodes)
         # A node that is waited for brings what its cells need.
-        sizes[pool] = max(sizes[pool], needs.devices)
+        sizes[pool] = max(sizes[pool], needs.all_devices)
     return _Purse(
         left_gpu_s=math.inf if budget.max_gpu_hours is None else budget.max_gpu_hours * 3600,
         until_s=math.inf if budget.max_minutes is None else budget.max_minutes * 60,

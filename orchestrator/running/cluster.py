@@ -26,6 +26,10 @@ class Needs:
     cpus: int = 1
     nodes: int = 1
 
+    @property
+    def all_devices(self) -> int:
+        return self.nodes * self.devices
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Room:

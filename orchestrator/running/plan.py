@@ -12,7 +12,9 @@ from jobs.contract.terms import EngineMode, Phase
 from jobs.node.environment import waits
 from orchestrator.asked.cell_requests import environment
 from orchestrator.asked.cells import Cell
+from orchestrator.running import gangs
 from orchestrator.running.cluster import BuildKey, Needs, Node, Wanted
+from orchestrator.running.obstacles import obstacle
 
 NOTHING_SEEN: Mapping[str, float] = MappingProxyType({})
 
@@ -84,9 +86,9 @@ def make_plan(
             runnable.append(cell)
             hosts[cell.id], wanted[cell.id] = fitting, need
             if not fitting:
-                missing[cell.id] = _obstacle(cell, need, nodes)
+                missing[cell.id] = obstacle(cell, need, nodes)
         else:
-            unplaceable[cell.id] = _obstacle(cell, need, nodes)
+            unplaceable[cell.id] = obstacle(cell, need, nodes)
     at_once = _at_once(wanted.values(), nodes)
     ordered = tuple(_by_host(runnable, at_once))
     return Plan(
@@ -100,13 +102,15 @@ def make_plan(
 
 
 def _fitting(nodes: Sequence[Node]) -> Callable[[Needs], tuple[str, ...]]:
-    """The names of the nodes that fit; what cells need alike is looked for once."""
+    """The names of the nodes that fit, if enough do; what cells need alike is looked for once."""
     known: dict[Hashable, tuple[str, ...]] = {}
 
     def names(need: Needs) -> tuple[str, ...]:
-        kind = (*need.labels.items(), need.devices, need.cpus, need.memory_gib)
+        kind = (*need.labels.items(), need.devices, need.cpus, need.memory_gib, need.nodes)
         if kind not in known:
-            known[kind] = tuple(node.name for node in nodes if node.fits(need))
+            fitting = [node for node in nodes if node.fits(need)]
+            together = gangs.shared(fitting, need)
+            known[kind] = tuple(node.name for node in fitting if node.id in together)
         return known[kind]
 
     return names
@@ -134,7 +138,7 @@ def wanted(plan: Plan) -> tuple[Wanted, ...]:
 def _differing(all_needs: Iterable[Needs]) -> tuple[Needs, ...]:
     found: dict[Hashable, Needs] = {}
     for each in all_needs:
-        found.setdefault((*sorted(each.labels.items()), each.devices, each.cpus), each)
+        found.setdefault((*sorted(each.labels.items()), each.devices, each.cpus, each.nodes), each)
     return tuple(found.values())
 
 
@@ -142,9 +146,10 @@ def needs(cell: Cell, measured_gib: float | None = None) -> Needs:
     """*measured_gib* is what the cell was seen to take beside its host."""
     return Needs(
         labels=_labels(cell),
-        devices=0 if _is_of_cpu(cell) else cell.model.devices,
-        cpus=_workers(cell) if _is_of_cpu(cell) else 1,
+        devices=0 if _is_of_cpu(cell) else cell.model.devices // cell.nodes,
+        cpus=_workers_of_a_node(cell) if _is_of_cpu(cell) else 1,
         memory_gib=_memory_gib(cell, measured_gib),
+        nodes=cell.nodes,
     )
 
 
@@ -177,6 +182,10 @@ def _workers(cell: Cell) -> int:
     return max(cell.model.devices, math.prod(asked))
 
 
+def _workers_of_a_node(cell: Cell) -> int:
+    return math.ceil(_workers(cell) / cell.nodes)
+
+
 def _is_of_cpu(cell: Cell) -> bool:
     return cell.engine_mode is EngineMode.EMULATED or cell.hardware.vendor == "cpu"
 
@@ -193,7 +202,7 @@ def _memory_gib(cell: Cell, measured_gib: float | None) -> float:
 def _described_gib(cell: Cell) -> float:
     if cell.engine_mode is EngineMode.REAL:
         return cell.model.memory_gib
-    workers = _workers(cell)
+    workers = _workers_of_a_node(cell)
     return MEMORY_OF_AN_EMULATED_CELL_GIB + (MEMORY_OF_A_RANK_GIB * workers if workers > 1 else 0)
 
 
@@ -215,8 +224,9 @@ def _at_once(wanted: Iterable[Needs], nodes: Sequence[Node]) -> int:
     wanted = [*wanted]
     largest_gib = max((need.memory_gib for need in wanted), default=1.0)
     cores = max((need.cpus for need in wanted), default=1)
+    spanned = min((need.nodes for need in wanted), default=1)
     carried = (min(node.cpus // cores, node.memory_gib // largest_gib) for node in nodes)
-    return max(1, int(sum(carried)))
+    return max(1, int(sum(carried)) // spanned)
 
 
 def _by_host(cells: Iterable[Cell], at_once: int) -> Iterator[Cell]:
@@ -233,21 +243,3 @@ def _by_host(cells: Iterable[Cell], at_once: int) -> Iterator[Cell]:
     while batch := [*itertools.islice(waiting, at_once)]:
         for row in itertools.zip_longest(*batch):
             yield from (cell for cell in row if cell is not None)
-
-
-def _obstacle(cell: Cell, wanted: Needs, nodes: Sequence[Node]) -> str:
-    """The reason, with the nearest miss where there is one."""
-    card = cell.hardware.card or cell.axis("hardware")
-    alike = [node for node in nodes if node.carries(wanted.labels)]
-    if not alike:
-        there = ", ".join(sorted({node.card or "cpu only" for node in nodes})) or "no node at all"
-        return f"no node with {card} (the cluster has: {there})"
-    best = max(alike, key=lambda node: (node.devices, node.cpus, node.memory_gib))
-    if best.devices < wanted.devices:
-        return f"needs {wanted.devices} {card} on one node, {best.name} has {best.devices}"
-    if best.cpus < wanted.cpus:
-        return f"needs {wanted.cpus} CPUs on one node, {best.name} has {best.cpus:g}"
-    return (
-        f"needs {wanted.memory_gib:g} GiB of memory on one node, "
-        f"{best.name} has {best.memory_gib:.1f}"
-    )

@@ -329,3 +329,13 @@ def test_a_chosen_file_that_describes_nothing_is_named(tmp_path: Path, text: str
     (tmp_path / "model" / "own.yaml").write_bytes(content)
 
     assert mistakes(f"--config-dir={tmp_path}", *AXES, "model=[llama,own]")
+
+
+def test_nodes_of_an_engine_share_its_devices_evenly_and_where_they_meet_is_not_asked() -> None:
+    words = [f"+model.llama.engine_args.{word}" for word in ("nnodes=2", "master_port=29501")]
+
+    assert mistakes(*AXES, *words, "model.llama.devices=3") == snapshot("""\
+the configuration does not make sense:
+  - conf/model/llama.yaml: model.llama.engine_args.nnodes: 2 nodes can't share devices: 3 evenly
+  - conf/model/llama.yaml: model.llama.engine_args.master_port: leave it out: it is chosen when the engine starts\
+""")

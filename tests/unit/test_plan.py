@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from jobs.contract.terms import EngineMode
+from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Hardware
 from orchestrator.running.cluster import Needs, Node
 from orchestrator.running.plan import ANY_CPU, MEMORY_OF_HOST_GIB, host, make_plan, needs
@@ -165,3 +166,61 @@ def test_a_cell_that_only_lacks_a_node_can_wait_for_one() -> None:
     assert plan.runnable == (lacking,)
     assert plan.missing == {lacking.id: "no node with mi300x (the cluster has: h200)"}
     assert [*plan.unplaceable] == [never.id]
+
+
+def an_engine_of_two_nodes() -> Cell:
+    return a_cell(
+        "h200/llama/auto/v0_32",
+        hardware=H200,
+        devices=4,
+        engine_args={"nnodes": 2, "tensor_parallel_size": 4},
+    )
+
+
+def test_an_engine_of_several_nodes_needs_the_same_share_of_each() -> None:
+    cell = an_engine_of_two_nodes()
+    nodes = [a_node(), a_node(id="2", name="node-8")]
+
+    plan = make_plan([cell], nodes)
+
+    assert plan.hosts == {cell.id: ("node-7", "node-8")}
+    assert (plan.needs[cell.id].nodes, plan.needs[cell.id].devices) == (2, 2)
+    assert plan.needs[cell.id].all_devices == 4
+
+
+def test_too_few_nodes_for_an_engine_are_counted() -> None:
+    cell = an_engine_of_two_nodes()
+    small = a_node(id="2", name="node-8", devices=1)
+
+    assert make_plan([cell], [a_node(), small]).unplaceable == {
+        cell.id: "needs 2 nodes with 2 x h200 each, there is 1"
+    }
+
+
+def test_nodes_that_are_too_small_for_their_share_are_told_by_the_nearest_miss() -> None:
+    cell = an_engine_of_two_nodes()
+
+    assert make_plan([cell], [a_node(devices=1)]).unplaceable == {
+        cell.id: "needs 2 h200 on one node, node-7 has 1"
+    }
+
+
+def test_an_engine_never_spans_nodes_of_two_cards() -> None:
+    any_amd = Hardware(vendor="amd")
+    cell = replace(an_engine_of_two_nodes(), hardware=any_amd)
+    labels = {"vm.vendor": "amd"}
+    nodes = [a_node(id=card, name=card, card=card, labels=labels) for card in ("mi300x", "mi355x")]
+
+    assert make_plan([cell], nodes).hosts == {}
+    assert make_plan([cell], [*nodes, replace(nodes[0], id="3", name="other")]).hosts == {
+        cell.id: ("mi300x", "other")
+    }
+
+
+def test_an_engine_on_cpus_of_several_nodes_has_a_core_for_each_of_its_workers_there() -> None:
+    cell = a_cell(engine_args={"nnodes": 2, "tensor_parallel_size": 4}, devices=4)
+
+    assert (needs(cell).nodes, needs(cell).cpus, needs(cell).devices) == (2, 2, 0)
+    assert make_plan([cell], [a_node()]).unplaceable == {
+        cell.id: "needs 2 nodes with 2 CPUs each, there is 1"
+    }

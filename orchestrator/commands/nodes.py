@@ -24,6 +24,7 @@ AUTHENTICATION = {
         "warning: authentication is off, so whoever reaches this cluster can run anything on it: "
         "start it with RAY_AUTH_MODE=token and a token of its own, or keep its ports closed"
     ),
+    "loopback": "authentication: off, and nobody but this machine reaches the cluster",
     "unknown": (
         "authentication: not known from here; ask for /api/version of the dashboard without a "
         "token, which answers 401 where it is on"
@@ -38,7 +39,7 @@ class Inventory:
     free: Mapping[str, Room]
     """By node id."""
 
-    authentication: Literal["on", "off", "unknown", "local"]
+    authentication: Literal["on", "off", "loopback", "unknown", "local"]
 
 
 def main(words: Sequence[str]) -> int:

@@ -8,13 +8,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 import requests
 from ray.exceptions import AuthenticationError
 from ray.job_submission import JobStatus, JobSubmissionClient
 
 from orchestrator.errors import ClusterError, ConfigError
+from orchestrator.running.on_ray import door
+from orchestrator.running.on_ray.door import TOKENS
 
 ADDRESS = re.compile(r"https?://(?:[\w.-]+|\[[0-9a-fA-F:]+\])(?::\d{1,5})?(?:/[\w./-]*)?")
 REACH_S = 20.0
@@ -27,8 +29,6 @@ _NO_VERSION = "Version check returned 404"
 _IS_THERE = "already exists"
 
 _TALKATIVE = ("ray.dashboard.modules.dashboard_sdk", "ray._private.runtime_env.packaging")
-
-TOKENS = "RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
 
 
 class UnreachableError(ClusterError):
@@ -76,11 +76,10 @@ class JobsApi:
         return Versions(ray=told["rayVersion"], python=told["pythonVersion"])
 
     def answers_anyone(self) -> bool:
-        """Whether somebody without a token is let in, who then may run anything."""
-        try:
-            return requests.get(f"{self._address}/api/version", timeout=REACH_S).ok
-        except requests.RequestException:
-            return False
+        """Whether somebody elsewhere is let in without a token, who then may run anything."""
+        port = urlsplit(self._address).port
+        ports = () if port is None else (port,)
+        return door.narrowed(door.asked_without_token(self._address), ports) == "off"
 
     def submit(self, entrypoint: str, folder: Path, runtime_env: Mapping[str, Any]) -> str:
         """

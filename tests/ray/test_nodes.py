@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,9 @@ UNKNOWN = NodeKind(name="unknown", gpus=1, labels={"vm.vendor": "nvidia", "vm.ca
 
 TOKEN = "a" * 64
 ANOTHER = "b" * 64
+ELSEWHERE = ("unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc")
+"""As a machine that reaches the cluster and runs nothing of it."""
+
 GUARDED = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": TOKEN}
 
 
@@ -35,10 +38,14 @@ def guarded() -> Iterator[MixedCluster]:
 
 
 def nodes(
-    cluster: MixedCluster, *words: str, environment: Mapping[str, str] | None = None
+    cluster: MixedCluster,
+    *words: str,
+    environment: Mapping[str, str] | None = None,
+    prefix: Sequence[str] = (),
 ) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "orchestrator", "nodes", "--address", cluster.address]
     return subprocess.run(
-        [sys.executable, "-m", "orchestrator", "nodes", "--address", cluster.address, *words],
+        [*prefix, *command, *words],
         env=environment or cluster.environment(),
         capture_output=True,
         text=True,
@@ -63,7 +70,7 @@ def test_nodes_are_shown_with_what_is_wrong_with_them(mixed: MixedCluster) -> No
     ]
     assert "typo: its label vm.crad means nothing to vllm-matrix. Did you mean" in shown.stdout
     assert 'unknown: no file of conf/hardware has its card "h1000"' in shown.stdout
-    assert "warning: authentication is off" in shown.stdout
+    assert "authentication: off, and nobody but this machine reaches the cluster" in shown.stdout
 
 
 def test_a_node_without_labels_is_described_by_what_it_saw(mixed: MixedCluster) -> None:
@@ -75,7 +82,15 @@ def test_a_node_without_labels_is_described_by_what_it_saw(mixed: MixedCluster) 
     assert there["plain"]["builds"] == []
     assert there["plain"]["free"]["cpus"] == 1
     assert there["mi300x"]["free"]["devices"] == 8
-    assert shown["authentication"] == "off"
+    assert shown["authentication"] == "loopback"
+
+
+def test_a_machine_that_is_no_node_is_told_how_to_get_there(mixed: MixedCluster) -> None:
+    shown = nodes(mixed, prefix=ELSEWHERE)
+
+    assert shown.returncode == 4
+    assert f"{mixed.address} answers, and this machine is no node of that cluster" in shown.stderr
+    assert "vllm-matrix submit" in shown.stderr
 
 
 def test_the_cluster_s_token_opens_it(guarded: MixedCluster) -> None:

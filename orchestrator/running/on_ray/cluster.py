@@ -29,7 +29,7 @@ from orchestrator.running.cluster import (
 from orchestrator.running.on_ray import builds, connection, local, nodes
 from orchestrator.running.on_ray.autoscaler import Autoscaler
 from orchestrator.running.on_ray.cells import Cells
-from orchestrator.running.on_ray.connection import Door
+from orchestrator.running.on_ray.door import Door
 from orchestrator.running.on_ray.nodes import Nodes
 
 STDERR = 2

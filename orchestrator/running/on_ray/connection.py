@@ -3,32 +3,35 @@
 import logging
 import re
 import socket
-import urllib.error
-import urllib.request
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any
 
 import ray
 import ray.exceptions
 from ray._private.authentication.authentication_utils import is_token_auth_enabled
+from ray._private.services import find_node_ids
 
 from orchestrator.errors import ClusterError, ConfigError
+from orchestrator.running.on_ray import door
+from orchestrator.running.on_ray.door import TOKENS, Door
 
 AUTO = "auto"
 """Ray's own word for the cluster of the machine we are on."""
 
-ADDRESS = re.compile(r"(?:ray://)?(?P<host>[\w.-]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
+ADDRESS = re.compile(r"(?P<host>[\w.-]+|\[[0-9a-fA-F:]+\]):(?P<port>\d{1,5})")
 LARGEST_PORT = 65535
 REACH_S = 5.0
-TOKENS = "RAY_AUTH_TOKEN, RAY_AUTH_TOKEN_PATH or ~/.ray/auth_token"
-
-Door = Literal["on", "off", "unknown"]
-"""Whether a cluster authenticates those who talk to it."""
+_NO_NODE = "No node info found"
+"""What Ray says where this machine has nodes, and none of that cluster."""
 
 
 def connect(address: str) -> Door:
     """Raises ConfigError for what can be no address, ClusterError where no cluster lets us in."""
     if address != AUTO:
         _check_reachable(address)
+        # Or else Ray would look for a minute.
+        if not find_node_ids():  # type: ignore[no-untyped-call]
+            raise ClusterError(_no_node(address))
     try:
         ours: Any = ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR)
     except ray.exceptions.AuthenticationError as error:
@@ -37,8 +40,9 @@ def connect(address: str) -> Door:
             f"{TOKENS}; `ray get-auth-token` tells it on the head"
         ) from error
     except ConnectionError as error:
-        raise ClusterError(_shut_out(address)) from error
-    return _door(ours.address_info.get("webui_url") or "")
+        is_of_another = _NO_NODE in str(error.__cause__)
+        raise ClusterError(_no_node(address) if is_of_another else _shut_out(address)) from error
+    return _door(ours.address_info)
 
 
 def _check_reachable(address: str) -> None:
@@ -76,19 +80,19 @@ def _shut_out(address: str) -> str:
     )
 
 
-def _door(dashboard: str) -> Door:
+def _no_node(address: str) -> str:
+    return (
+        f"{address} answers, and this machine is no node of that cluster, as Ray wants it: say the "
+        "same on one of its nodes, or send the run there from here with `vllm-matrix submit --address "
+        "URL`, where URL is that of its dashboard"
+    )
+
+
+def _door(told: Mapping[str, str]) -> Door:
+    dashboard = told.get("webui_url") or ""
+    ports = {int(each.rpartition(":")[2]) for each in (told["gcs_address"], dashboard) if each}
     if not is_token_auth_enabled():
         # We were let in with none.
-        return "off"
-    return asked_without_token(f"http://{dashboard}") if dashboard else "unknown"
-
-
-def asked_without_token(url: str) -> Door:
-    """By a question to the dashboard that does no harm."""
-    try:
-        urllib.request.urlopen(f"{url}/api/version", timeout=REACH_S).close()  # noqa: S310  http
-    except urllib.error.HTTPError as refused:
-        return "on" if refused.code in {401, 403} else "unknown"
-    except (OSError, ValueError):
-        return "unknown"
-    return "off"
+        return door.narrowed("off", ports)
+    asked = door.asked_without_token(f"http://{dashboard}") if dashboard else "unknown"
+    return door.narrowed(asked, ports)

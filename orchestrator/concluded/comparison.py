@@ -1,6 +1,6 @@
 """What became of every cell and every request since a baseline. Pure: two matrices."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.asked.cells import Cell
@@ -106,8 +106,8 @@ class _Baseline:
         self._builds = {build: Questions(its) for build, its in cells.items()}
 
     def counterpart(self, cell: Cell) -> Known | None:
-        alike = self.questions(cell.build.name).alike(cell)
-        return _known(self.side.matrix, alike[0]) if alike else None
+        same = self.questions(cell.build.name).same(cell)
+        return _known(self.side.matrix, same) if same else None
 
     def questions(self, build: str) -> Questions:
         """What a build of the candidate is to be compared with."""
@@ -115,9 +115,11 @@ class _Baseline:
             return next(iter(self._builds.values()))
         return self._builds.get(build, Questions(()))
 
-    def not_asked_by(self, cells: Iterable[Cell]) -> Iterator[str]:
-        met = {alike.id for cell in cells for alike in self.questions(cell.build.name).alike(cell)}
-        return (cell.id for cell in self.side.matrix.cells if cell.id not in met)
+    def not_asked_by(self, cells: Sequence[Cell]) -> Iterator[str]:
+        for build, questions in self._builds.items():
+            alone = len(self._builds) == 1
+            asked = [cell for cell in cells if alone or cell.build.name == build]
+            yield from (cell.id for cell in questions.unasked(asked))
 
 
 def _known(matrix: Matrix, cell: Cell) -> Known:
@@ -152,13 +154,11 @@ def _answer(known: Known) -> Answer:
 
 def _requests(then: Known | None, now: Known, kind: ChangeKind) -> dict[FieldName, RequestChange]:
     before, after = then.requests if then else {}, now.requests
+    turns = {field: kinds.of_request(then, now, field, kind) for field in {**before, **after}}
     return {
-        field: RequestChange(
-            kind=kinds.of_request(then, now, field, kind),
-            before=before.get(field),
-            after=after.get(field),
-        )
-        for field in {**before, **after}
+        field: RequestChange(kind=turn, before=before.get(field), after=after.get(field))
+        for field, turn in turns.items()
+        if turn is not None
     }
 
 

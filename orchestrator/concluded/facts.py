@@ -18,6 +18,9 @@ _ONLY_AS_REQUEST: tuple[FieldName, ...] = (
 )
 """What vLLM chose of these is told nowhere else."""
 
+_OF_EVERY_ENGINE = ("runner", "KV layout")
+"""Where these were not seen, they were there nevertheless: older releases don't tell them."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Difference:
@@ -45,8 +48,10 @@ def differences(was: Facts, now: Facts) -> Iterator[Difference]:
     if was["outcome"] != now["outcome"]:
         names = dict.fromkeys(["outcome"])
     for name in names:
-        if was.get(name) != now.get(name):
-            yield Difference(fact=name, before=was.get(name), after=now.get(name))
+        before, after = was.get(name), now.get(name)
+        unseen = None in {before, after} and name in _OF_EVERY_ENGINE
+        if before != after and not unseen:
+            yield Difference(fact=name, before=before, after=after)
 
 
 def _requests(judgement: Judgement) -> Iterator[tuple[str, str]]:

@@ -89,12 +89,16 @@ def of_cell(then: Known | None, now: Known) -> ChangeKind:
     )
 
 
-def of_request(then: Known | None, now: Known, field: FieldName, kind: ChangeKind) -> ChangeKind:
-    """*kind* is the cell's: what was not seen of a request shares its fate."""
-    before = _seen(then, field)
-    after = _seen(now, field)
+def of_request(
+    then: Known | None, now: Known, field: FieldName, kind: ChangeKind
+) -> ChangeKind | None:
+    """
+    *kind* is the cell's, and the request's as well where it was not seen twice. None: nothing
+    was asked, and what vLLM chose was not seen twice.
+    """
+    before, after = _seen(then, field), _seen(now, field)
     if kind in UNCOMPARED or before is None or after is None:
-        return kind
+        return kind if _is_asked(then, field) or _is_asked(now, field) else None
     return _turn(
         good_then=_is_good(before, now.cell.expectation, field),
         good_now=_is_good(after, now.cell.expectation, field),
@@ -127,6 +131,11 @@ def _turn(*, good_then: bool, good_now: bool, drifted: bool) -> ChangeKind:
 def _seen(known: Known | None, field: FieldName) -> Request | None:
     request = known.requests.get(field) if known else None
     return None if request and request.verdict is RequestVerdict.UNSEEN else request
+
+
+def _is_asked(known: Known | None, field: FieldName) -> bool:
+    request = known.requests.get(field) if known else None
+    return request is not None and request.asked is not None
 
 
 def _is_good(request: Request, expectation: Expectation, field: FieldName) -> bool:

@@ -11,20 +11,27 @@ class Questions:
     """The cells of one build, to be found by what they ask."""
 
     def __init__(self, cells: Iterable[Cell]) -> None:
-        self._cells: dict[str, list[Cell]] = {}
-        self._names: dict[str, Cell] = {}
+        self._asking: dict[str, dict[str, Cell]] = {}
+        self._named: dict[str, Cell] = {}
         for cell in cells:
-            self._cells.setdefault(digests.hashed(_asks(cell)), []).append(cell)
-            self._names[name(cell)] = cell
+            self._asking.setdefault(_key(cell), {})[name(cell)] = cell
+            self._named[name(cell)] = cell
 
-    def alike(self, cell: Cell) -> list[Cell]:
-        """All that ask the same, the one of the same name first."""
-        asking = self._cells.get(digests.hashed(_asks(cell)), [])
-        return sorted(asking, key=lambda each: name(each) != name(cell))
+    def same(self, cell: Cell) -> Cell | None:
+        """The one that asks the same; of several the one that has the same name."""
+        asking = self._asking.get(_key(cell), {})
+        return asking.get(name(cell)) or next(iter(asking.values()), None)
 
     def namesake(self, cell: Cell) -> Cell | None:
         """The one of the same name, whatever it asks."""
-        return self._names.get(name(cell))
+        return self._named.get(name(cell))
+
+    def unasked(self, cells: Iterable[Cell]) -> Iterator[Cell]:
+        """Those that ask what none of *cells* does."""
+        keys = {_key(cell) for cell in cells}
+        for key, asking in self._asking.items():
+            if key not in keys:
+                yield from asking.values()
 
 
 def name(cell: Cell) -> str:
@@ -36,6 +43,10 @@ def differing(one: Cell, other: Cell) -> Iterator[str]:
     """The names of what the two don't ask alike."""
     here, there = _asks(one), _asks(other)
     return (part for part in {**here, **there} if here.get(part) != there.get(part))
+
+
+def _key(cell: Cell) -> str:
+    return digests.hashed(_asks(cell))
 
 
 def _asks(cell: Cell) -> dict[str, object]:

@@ -20,6 +20,8 @@ class Device:
 
     arch: str | None = None
     memory_gib: float | None = None
+    pci_device: str | None = None
+    """Its id on the bus, where that may have to tell the card."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,10 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import yaml
 from rich.table import Table
 
-from orchestrator.asked.compose import CONF
+from orchestrator.asked import catalogue
 from orchestrator.asked.conf_files import nearest
 from orchestrator.asked.config import ClusterChoice
 from orchestrator.commands.screen import screen
@@ -78,7 +77,7 @@ def _inventory(choice: ClusterChoice) -> Inventory:
 
 def _checked(found: Inventory) -> Inventory:
     """A card that conf/hardware does not know is one that no cell asks for."""
-    cards = _known_cards()
+    cards = [card.card for card in catalogue.cards() if card.card]
     return dataclasses.replace(
         found,
         nodes=tuple(
@@ -86,11 +85,6 @@ def _checked(found: Inventory) -> Inventory:
             for node in found.nodes
         ),
     )
-
-
-def _known_cards() -> list[str]:
-    entries = (yaml.safe_load(file.read_text()) for file in (CONF / "hardware").glob("*.yaml"))
-    return sorted(entry["card"] for entry in entries if "card" in entry)
 
 
 def _unknown_card(node: Node, cards: Sequence[str]) -> Iterator[str]:

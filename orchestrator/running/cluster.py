@@ -12,6 +12,7 @@ from jobs.contract.builds import BuildSpec, ProvisionedBuild
 from jobs.contract.terms import EngineMode
 from jobs.node import inventory
 from orchestrator import discretion
+from orchestrator.asked import catalogue
 from orchestrator.asked.config import Vendor
 from orchestrator.running import labels
 
@@ -158,15 +159,15 @@ News = BuildNews | Joined | Left
 def this_machine() -> Node:
     """This machine as a node of its own, without starting anything."""
     seen = inventory.look()
-    described = labels.described({}, len(seen.devices), seen)
+    described = labels.described({}, len(seen.devices), seen, catalogue.cards())
     vendor: Any = seen.vendor
     return Node(
         id="local",
         name=seen.host,
         address="127.0.0.1",
         vendor=vendor,
-        card=seen.card,
-        arch=seen.arch,
+        card=described.labels.get("vm.card"),
+        arch=described.labels.get("vm.arch"),
         devices=len(seen.devices),
         cpus=seen.cpus,
         memory_gib=seen.memory_gib,

@@ -1,15 +1,17 @@
 """
 What a node is: by its operator's labels, and by what it saw of itself. Pure.
 
-A label counts where it is set, and what is missing is filled in. Where both say something
-else, no real cell of a card goes there, since nobody knows which card it would meet.
+A label counts where it is set, and what is missing is filled in, at last by what conf/hardware
+knows of the card. Where both say something else, no real cell of a card goes there, since nobody
+knows which card it would meet.
 """
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
-from jobs.contract.nodes import NodeSeen
+from jobs.contract.nodes import Device, NodeSeen
 from orchestrator.asked.conf_files import nearest
+from orchestrator.asked.config import Hardware
 
 OURS = (
     "vm.cpu",
@@ -37,15 +39,18 @@ class Described:
     """What is wrong with it and what to do, for a person."""
 
 
-def described(labels: Mapping[str, str], gpus: int, seen: NodeSeen | None) -> Described:
+def described(
+    labels: Mapping[str, str], gpus: int, seen: NodeSeen | None, cards: Sequence[Hardware]
+) -> Described:
     """*gpus* is how many Ray counts; *seen* is None where the node did not answer."""
+    seen = seen and _recognised(seen, cards)
     told = _told(seen) if seen else {}
     contradicted = {name: told[name] for name in told if not _agree(name, labels, told)}
     settled = _found(labels, gpus, seen) | dict(labels)
     if not contradicted.keys().isdisjoint(OF_A_CARD):
         settled = {name: value for name, value in settled.items() if name not in OF_A_CARD}
     return Described(
-        labels=settled,
+        labels=_of_card(settled.get("vm.card"), cards) | settled,
         driver=labels.get("vm.driver", told.get("vm.driver")),
         device_memory_gib=_number(labels.get("vm.memory_gib", told.get("vm.memory_gib"))),
         troubles=(
@@ -56,10 +61,27 @@ def described(labels: Mapping[str, str], gpus: int, seen: NodeSeen | None) -> De
     )
 
 
+def _recognised(seen: NodeSeen, cards: Sequence[Hardware]) -> NodeSeen:
+    """With the names of cards of which only the bus tells."""
+    by_id = {card.pci_device: card.card for card in cards if card.pci_device}
+
+    def named(device: Device) -> Device:
+        return replace(device, card=device.card or by_id.get(device.pci_device or ""))
+
+    return replace(seen, devices=tuple(map(named, seen.devices)))
+
+
+def _of_card(name: str | None, cards: Sequence[Hardware]) -> dict[str, str]:
+    found = next((card for card in cards if card.card == name), None) if name else None
+    known = {"vm.vendor": found.vendor, "vm.arch": found.arch} if found else {}
+    return {label: value for label, value in known.items() if value is not None}
+
+
 def _mistakes(labels: Mapping[str, str]) -> Iterator[str]:
     for name in labels:
         if name.startswith("vm.") and name not in OURS:
-            yield f"its label {name} means nothing to vllm-matrix.{nearest(name, OURS)}"
+            likely = nearest(name, OURS) or f" There are {', '.join(OURS)}."
+            yield f"its label {name} means nothing to vllm-matrix.{likely}"
     if (memory := labels.get("vm.memory_gib")) is not None and _number(memory) is None:
         yield f"its label vm.memory_gib={memory} is no number of GiB, such as 80"
 

@@ -9,6 +9,7 @@ from jobs.contract.nodes import Device
 from jobs.node import inventory
 from jobs.node.vendors import VENDORS
 from jobs.node.vendors.sight import card_label
+from orchestrator.asked import catalogue
 
 HARDWARE = Path(__file__).parents[2] / "conf" / "hardware"
 CARDS = [
@@ -104,6 +105,17 @@ def test_without_amdsmi_the_driver_s_files_tell_the_card(root: Path) -> None:
     assert (device.card, device.arch, device.memory_gib) == ("mi300x", "gfx942", 192)
     assert seen.driver == "6.12.12"
     assert "amdsmi is not installed in Ray's Python, so Ray counts no AMD device" in seen.notes[0]
+
+
+def test_an_amd_device_without_a_name_has_its_id_on_the_bus(root: Path) -> None:
+    amd(root)
+    card = root / "sys/class/drm/renderD128/device"
+    (card / "product_name").unlink()
+    write(card / "device", "0x74a1\n")
+
+    [device] = inventory.look(root=root).devices
+    assert (device.card, device.pci_device) == (None, "0x74a1")
+    assert any(known.pci_device == device.pci_device for known in catalogue.cards())
 
 
 def test_a_container_that_was_given_no_device_has_none(root: Path) -> None:

@@ -3,10 +3,15 @@ from dataclasses import replace
 import pytest
 
 from jobs.contract.nodes import Device, NodeSeen
+from orchestrator.asked.config import Hardware
 from orchestrator.running import labels
 from orchestrator.running.labels import Described
 
 H200 = Device(product="NVIDIA H200", card="h200", arch="sm_90", memory_gib=140.4)
+CARDS = (
+    Hardware(vendor="nvidia", card="h200", arch="sm_90"),
+    Hardware(vendor="amd", card="mi300x", arch="gfx942", pci_device="0x74a1"),
+)
 PROCESSOR = NodeSeen(
     host="node-7",
     python="3.11.7",
@@ -26,7 +31,7 @@ def described(seen: NodeSeen | None, gpus: int = 8, **said: str) -> Described:
 
 
 def named(said: dict[str, str], seen: NodeSeen | None, gpus: int = 8) -> Described:
-    return labels.described(said, gpus, seen)
+    return labels.described(said, gpus, seen, CARDS)
 
 
 def trouble(seen: NodeSeen | None, gpus: int = 8, **said: str) -> str:
@@ -64,8 +69,30 @@ def test_an_operator_s_word_of_cards_stands_where_the_machine_has_none() -> None
 
 
 def test_the_processor_is_not_taken_for_the_arch_of_a_labelled_card() -> None:
-    assert "vm.arch" not in described(PROCESSOR, vendor="nvidia", card="h100").labels
+    assert "vm.arch" not in described(PROCESSOR, vendor="nvidia", card="h1000").labels
     assert "vm.arch" not in described(PROCESSOR, gpus=2).labels
+
+
+def test_what_is_known_of_a_card_need_not_be_seen_or_labelled() -> None:
+    known = {"vm.cpu": "yes", "vm.vendor": "nvidia", "vm.card": "h200", "vm.arch": "sm_90"}
+    without_nvml = replace(EIGHT, arch=None, devices=(Device(card="h200"),) * 8)
+
+    assert described(without_nvml).labels == known
+    assert described(PROCESSOR, card="h200").labels == known
+
+
+def test_a_card_without_a_name_is_told_by_its_id_on_the_bus() -> None:
+    nameless = Device(arch="gfx942", pci_device="0x74a1")
+    seen = replace(EIGHT, vendor="amd", arch="gfx942", devices=(nameless,) * 8)
+
+    assert described(seen).labels["vm.card"] == "mi300x"
+    assert "vm.card=h200, and mi300x is seen" in described(seen, card="h200").troubles[0]
+
+
+def test_an_id_that_nobody_knows_tells_no_card() -> None:
+    seen = replace(EIGHT, devices=(Device(pci_device="0x1"), Device()))
+
+    assert "vm.card" not in described(seen, gpus=2).labels
 
 
 @pytest.mark.parametrize("said", [{"card": "h100"}, {"vendor": "amd"}, {"arch": "sm_80"}])
@@ -130,8 +157,8 @@ def test_a_cache_whose_disk_is_nearly_full_is_said() -> None:
     )
 
 
-def test_a_node_that_did_not_answer_has_its_labels_alone() -> None:
+def test_a_node_that_did_not_answer_is_what_its_labels_say() -> None:
     found = described(None, card="h200")
 
-    assert found.labels == {"vm.card": "h200"}
+    assert found.labels == {"vm.vendor": "nvidia", "vm.card": "h200", "vm.arch": "sm_90"}
     assert not found.troubles

@@ -90,6 +90,7 @@ def _of_file(root: Path, file: Path) -> Device | None:
         card=card_label(product) if product else None,
         arch=f"gfx{version // 10000}{version // 100 % 100:x}{version % 100:x}",
         memory_gib=int(size) / 2**30 if size else None,
+        pci_device=text(place / "device"),
     )
 
 

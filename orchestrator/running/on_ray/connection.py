@@ -83,8 +83,8 @@ def _shut_out(address: str) -> str:
 def _no_node(address: str) -> str:
     return (
         f"{address} answers, and this machine is no node of that cluster, as Ray wants it: say the "
-        "same on one of its nodes, or send the run there from here with `vllm-matrix submit --address "
-        "URL`, where URL is that of its dashboard"
+        "same on one of its nodes, or send the run there from here with `vllm-matrix submit "
+        "--address URL`, where URL is that of its dashboard"
     )
 
 

@@ -12,6 +12,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from jobs.contract.nodes import NodeSeen
 from jobs.node import caches, ray_tasks
+from orchestrator.asked import catalogue
 from orchestrator.running import labels
 from orchestrator.running.cluster import Node, Room
 from orchestrator.running.on_ray.wording import one_line
@@ -111,7 +112,7 @@ def _answer(look: Any) -> Answer:
 def _node(raw: dict[str, Any], answer: Answer) -> Node:
     said, room = raw["Labels"], _room(raw["Resources"])
     seen = None if isinstance(answer, str) else answer
-    described = labels.described(said, room.devices, seen)
+    described = labels.described(said, room.devices, seen, catalogue.cards())
     vendor: Any = described.labels.get("vm.vendor", "cpu")
     return Node(
         id=raw["NodeID"],

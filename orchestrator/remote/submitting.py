@@ -11,10 +11,10 @@ import pydantic
 import ray
 
 from jobs.secrets import is_secret, redactor
-from orchestrator.asked.compose import config_dir
+from orchestrator.asked.compose import CONF, config_dir
 from orchestrator.asked.config import ClusterChoice, Config, RuntimeEnv
 from orchestrator.errors import ClusterError, ConfigError
-from orchestrator.remote import submissions, working_dir
+from orchestrator.remote import leaks, submissions, working_dir
 from orchestrator.remote.following import Following
 from orchestrator.remote.jobs_api import Job, JobsApi
 from orchestrator.remote.sent_progress import PARCELS
@@ -89,6 +89,13 @@ def _check(words: Sequence[str], config: Config) -> None:
         for name, build in config.build.items()
         for path in (build.wheel, build.checkout)
         if path is not None and Path(path).exists()
+    ]
+    more = config_dir(words)
+    mistakes += [
+        f"{place} holds a secret, and everybody who may read the job's files could read it there: "
+        "set it in the environment of the cluster's nodes"
+        for folder in (CONF, *([Path(more)] if more else []))
+        for place in leaks.places(folder, config.secrets)
     ]
     if mistakes:
         raise ConfigError("this can't be submitted:", mistakes)

@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.asked.compose import compose
 from orchestrator.errors import ClusterError, ConfigError
-from orchestrator.remote import working_dir
+from orchestrator.remote import leaks, working_dir
 from orchestrator.remote.jobs_api import JobsApi, UnreachableError
 from orchestrator.remote.submitting import submitted
 
@@ -35,6 +35,30 @@ def test_other_variables_are_submitted() -> None:
 def test_a_checkout_that_lies_here_is_not_looked_for_there(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="put it on a disk that the cluster sees"):
         submit("build=[v0_32_gpu]", f"build.v0_32_gpu.checkout={tmp_path}")
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["    HF_TOKEN: hf_abcdefghijklmnopqrstu", "    SITE_PASSWORD: kFjw83hs", "# sk-" + "a" * 24],
+)
+def test_a_secret_in_a_file_is_not_submitted(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "model" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text(f"# @package model.mine\npath: /models/mine\nenv:\n    A: b\n{line}\n")
+
+    with pytest.raises(ConfigError, match=f"{file}, line 5 holds a secret"):
+        submit(f"--config-dir={tmp_path}")
+
+
+@pytest.mark.parametrize(
+    "line", ["    HF_TOKEN: ${oc.env:HF_TOKEN}", "    TOKEN: null", "# our token"]
+)
+def test_where_a_secret_lies_may_be_said(line: str, tmp_path: Path) -> None:
+    file = tmp_path / "model" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_text(f"# @package model.mine\npath: /models/mine\nenv:\n{line}\n")
+
+    assert not [*leaks.places(tmp_path)]
 
 
 def test_code_and_configuration_go_and_nothing_else(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from orchestrator import discretion
 from orchestrator.errors import ClusterError, StoppedError
 from orchestrator.remote.jobs_api import Job, JobsApi, UnreachableError
+from orchestrator.remote.parcels import ParcelError
 from orchestrator.remote.receiver import Receiver
 
 POLL_S = 2.0
@@ -30,6 +31,8 @@ class Following:
         self._say = say
         self._said = 0
         self._is_away = False
+        self._mangled: int | None = None
+        """The parcel that was of no use when it was last fetched."""
 
     def to_the_end(self) -> Job:
         while True:
@@ -54,7 +57,21 @@ class Following:
             return
         there = self._api.files(job.node_id, f"{self._submission}-*.parcel")
         while (name := f"{self._submission}-{self.received.expected:05}.parcel") in there:
-            self.received.take(self._api.file(job.node_id, name))
+            if not self._takes(self._api.file(job.node_id, name)):
+                return
+
+    def _takes(self, text: str) -> bool:
+        """Or else the same parcel is fetched once more, since it may have been torn on the way."""
+        try:
+            self.received.take(text)
+        except ParcelError as error:
+            number = self.received.expected
+            if self._mangled != number:
+                self._mangled = number
+                return False
+            self._say(f"part {number} of the run is passed over, and missing here: {error}")
+            self.received.pass_over()
+        return True
 
     def _await_last(self, job: Job) -> None:
         """Of a job that was killed there is none, and of a node that is lost no file."""
@@ -63,13 +80,15 @@ class Following:
             with suppress(UnreachableError):
                 self._look(job)
             if self.received.is_complete:
-                return
+                break
             if time.monotonic() > until:
                 break
             time.sleep(POLL_S / 4)
             # If it is the cluster that can't be reached, there is time.
             self._api.job(self._submission)
-        if job.exit_code is not None:
+        if self.received.passed_over:
+            self._say("not all of the run came here; all of it is in its folder on the cluster")
+        elif job.exit_code is not None and not self.received.is_complete:
             self._say("not all of the run came here; to try again: vllm-matrix attach")
 
     def _pass_on(self, output: str, *, is_whole: bool) -> None:

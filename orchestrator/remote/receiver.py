@@ -6,7 +6,14 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from orchestrator.remote.parcels import ORIGIN, Entry, Parcel, ParcelError, from_text
+from orchestrator.remote.parcels import (
+    LARGEST_PARCEL,
+    ORIGIN,
+    Entry,
+    Parcel,
+    ParcelError,
+    from_text,
+)
 
 
 class Receiver:
@@ -20,6 +27,9 @@ class Receiver:
         """The number of the parcel that comes next."""
 
         self.is_complete: bool = state.get("is_complete", False)
+        self.passed_over: int = state.get("passed_over", 0)
+        """How many parcels were of no use; what was in them is not here."""
+
         self.run: Path | None = runs / state["run"] if "run" in state else None
         """The run directory here, once a parcel has told its name."""
 
@@ -37,18 +47,28 @@ class Receiver:
         contents = [(_inside(entry.path), _decoded(entry)) for entry in parcel.entries]
         self.run = self.run or _home_of(self._runs, parcel)
         for entry, (path, content) in zip(parcel.entries, contents, strict=True):
-            _write(self.run, path, entry.offset, content)
+            file = _placed(self.run, path)
+            if self.passed_over:
+                _fill(file, entry.offset)
+            _write(file, entry.offset, content)
         self.expected, self.is_complete = parcel.number + 1, parcel.is_last
         self._remember()
 
+    def pass_over(self) -> None:
+        """The parcel that comes next is of no use: go on with the one behind it."""
+        self.expected += 1
+        self.passed_over += 1
+        self._remember()
+
     def _remember(self) -> None:
-        assert self.run is not None
         self._file.parent.mkdir(exist_ok=True)
-        state = {
+        state: dict[str, Any] = {
             "expected": self.expected,
             "is_complete": self.is_complete,
-            "run": self.run.name,
+            "passed_over": self.passed_over,
         }
+        if self.run is not None:
+            state["run"] = self.run.name
         aside = self._file.with_suffix(".part")
         aside.write_text(json.dumps(state))
         aside.replace(self._file)
@@ -94,16 +114,27 @@ def _home_of(runs: Path, parcel: Parcel) -> Path:
         number += 1
 
 
-def _write(run: Path, path: PurePosixPath, offset: int, content: bytes) -> None:
+def _fill(file: Path, size: int) -> None:
+    """Up to *size*, with empty lines for those that were passed over: no record is made of them."""
+    if size:
+        with file.open("ab") as there:
+            there.write(b"\n" * min(size - there.tell(), LARGEST_PARCEL))
+
+
+def _placed(run: Path, path: PurePosixPath) -> Path:
     file = run / path
     if not file.parent.resolve().is_relative_to(run.resolve()):
         raise ParcelError(f"{file.parent} leads out of {run}")
     file.parent.mkdir(parents=True, exist_ok=True)
     if file.is_symlink():
         file.unlink()
+    return file
+
+
+def _write(file: Path, offset: int, content: bytes) -> None:
     if offset:
         if not file.exists() or file.stat().st_size < offset:
-            raise ParcelError(f"{file} lacks bytes that came before: remove {run}, and attach")
+            raise ParcelError(f"{file} lacks bytes that came before")
         with file.open("r+b") as there:
             there.truncate(offset)
             there.seek(offset)

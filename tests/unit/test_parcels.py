@@ -159,6 +159,40 @@ def test_a_torn_parcel_is_noticed(journey: Journey) -> None:
         Receiver(journey.runs, "s1").take(journey.texts[0][:-9])
 
 
+def test_a_run_goes_on_behind_a_parcel_that_was_passed_over(journey: Journey) -> None:
+    for number, cell in enumerate("abc"):
+        journey.write("run.json", "asked" * (number + 1))
+        journey.begin(cell)
+        journey.end(cell)
+        journey.look()
+    receiver = Receiver(journey.runs, "s1")
+
+    receiver.take(journey.texts[0])
+    receiver.pass_over()
+    receiver = Receiver(journey.runs, "s1")
+    receiver.take(journey.texts[2])
+
+    assert receiver.run is not None
+    lines = (receiver.run / "records.jsonl").read_text().split("\n")
+    assert [line for line in lines if line] == ['"a"', '"c"']
+    assert (receiver.run / "run.json").read_text() == "asked" * 3
+    assert receiver.passed_over == 1
+
+
+def test_also_the_first_parcel_may_be_passed_over(journey: Journey) -> None:
+    for cell in "ab":
+        journey.begin(cell)
+        journey.end(cell)
+        journey.look()
+    receiver = Receiver(journey.runs, "s1")
+
+    receiver.pass_over()
+    receiver.take(journey.texts[1])
+
+    assert receiver.run is not None
+    assert (receiver.run / "records.jsonl").read_text().strip() == '"b"'
+
+
 A_PARCEL = Parcel(number=0, run="run", origin="o", entries=(), is_last=False)
 
 

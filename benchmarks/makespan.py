@@ -55,6 +55,9 @@ class Simulation:
     busy: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     """Seconds of devices and of cores, by card."""
 
+    ended_s: dict[str, float] = field(default_factory=dict)
+    """When each cell did."""
+
     def makespan_s(self) -> float:
         dispatcher = Dispatcher()
         takes_s = {cell.waiting.cell_id: cell.takes_s for cell in self.cells}
@@ -75,6 +78,7 @@ class Simulation:
                 self.busy[_resource(waiting.needs)] += seconds * _amount(waiting.needs)
                 heapq.heappush(ends, (max(ready, self.now_s) + seconds, waiting.cell_id))
             self.now_s, cell_id = heapq.heappop(ends)
+            self.ended_s[cell_id] = self.now_s
             dispatcher.ended(cell_id)
         return self.now_s
 

@@ -44,6 +44,8 @@ class Cell:
     attempts: int
     secrets: tuple[str, ...] = ()
     expectation: Expectation
+    suite: str = dataclasses.field(default="", compare=False)
+    """The first that asks for it."""
 
     @property
     def nodes(self) -> int:
@@ -130,6 +132,7 @@ def _cells(config: Config, builds: dict[str, BuildSpec]) -> Iterator[Cell]:
             attempts=config.attempts,
             secrets=config.secrets,
             expectation=expectation,
+            suite=config.suite.name,
         )
 
 

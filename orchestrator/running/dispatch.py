@@ -4,6 +4,8 @@ Which cell goes where, and when. Pure: it knows neither clock nor Ray, and simul
 Cells that share a host wait in one group. A free place goes on with the group that it has a
 host for; else it takes the group with the most left to do for each place that works on it, if
 that is worth the start of another host.
+
+Where several suites wait for the same, the one that has had the least of it goes first.
 """
 
 import dataclasses
@@ -13,6 +15,7 @@ from collections.abc import Callable, Hashable, Iterator
 
 from orchestrator.running import gangs
 from orchestrator.running.cluster import Needs, Node
+from orchestrator.running.turns import Turns
 from orchestrator.running.waiting import Group, Kind, Place, Waiting
 
 
@@ -22,6 +25,7 @@ class Dispatcher:
         self._groups: dict[Hashable, Group] = {}
         self._kinds: dict[Hashable, Kind] = {}
         self._running: dict[str, tuple[Waiting, Group, tuple[str, ...]]] = {}
+        self._turns = Turns()
         self._number = itertools.count()
         self._stale: set[str] = set()
         """Nodes where something may be able to start since they were last looked at."""
@@ -29,7 +33,7 @@ class Dispatcher:
         self._may_strand = True
 
     def add(self, waiting: Waiting) -> None:
-        kind, work = self._kind_of(waiting.needs), waiting.work
+        kind, work = self._kind_of(waiting), waiting.work
         key = kind, waiting.build, work.host
         group = self._groups.get(key)
         if group is None:
@@ -92,7 +96,7 @@ class Dispatcher:
         self._stale.clear()
         held: set[str] = set()
         kept: list[tuple[Place, Needs]] = []
-        for kind in self._by_rank():
+        for kind in self._turns.order(kind for kind in self._kinds.values() if kind.waiting):
             if kind.needs.nodes > 1:
                 yield from gangs.started(kind, self._start, kept)
                 continue
@@ -143,19 +147,13 @@ class Dispatcher:
     def running(self) -> int:
         return len(self._running)
 
-    def _by_rank(self) -> list[Kind]:
-        """Of those that wait, the hardest to place first: many devices, then few nodes."""
-        kinds = [kind for kind in self._kinds.values() if kind.waiting]
-        return sorted(
-            kinds, key=lambda kind: (-kind.needs.nodes, -kind.needs.devices, len(kind.places))
-        )
-
-    def _kind_of(self, needs: Needs) -> Kind:
-        key = tuple(sorted(needs.labels.items())), needs.devices, needs.cpus, needs.nodes
+    def _kind_of(self, waiting: Waiting) -> Kind:
+        needs, suite = waiting.needs, waiting.suite
+        key = tuple(sorted(needs.labels.items())), needs.devices, needs.cpus, needs.nodes, suite
         if key not in self._kinds:
             alike = dataclasses.replace(needs, memory_gib=0.0)
             places = [place for place in self._places.values() if place.node.fits(alike)]
-            self._kinds[key] = Kind(needs=alike, places=places)
+            self._kinds[key] = Kind(needs=alike, suite=suite, places=places)
         return self._kinds[key]
 
     def _started(
@@ -179,6 +177,7 @@ class Dispatcher:
             group.working[place.node.id] += 1
         group.left_s -= waiting.work.seconds
         group.kind.waiting -= 1
+        self._turns.note(group.kind, waiting)
         self._running[waiting.cell_id] = waiting, group, tuple(place.node.id for place in places)
         self._changed(group)
         return waiting

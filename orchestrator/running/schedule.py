@@ -173,6 +173,7 @@ class Schedule:
                 needs=self._needs[cell.id],
                 work=work,
                 build=build_key(cell),
+                suite=cell.suite,
                 avoid=avoid,
             )
         )

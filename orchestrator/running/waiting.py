@@ -18,15 +18,17 @@ class Waiting:
     build: Hashable
     """What a node has to have ready."""
 
+    suite: str = ""
     avoid: frozenset[str] = frozenset()
     """Ids of nodes where it had bad luck: taken only where there is no other."""
 
 
 @dataclass(eq=False, kw_only=True, slots=True)
 class Kind:
-    """Alike cells: those that need the same of a node. How much memory is told of each."""
+    """Alike cells of a suite: they need the same of a node. How much memory is told of each."""
 
     needs: Needs
+    suite: str
     places: "list[Place]" = field(default_factory=list)
     """Those that could take such cells if nothing else ran there."""
 
@@ -34,6 +36,11 @@ class Kind:
     """A heap, the best first; an entry of a group's old version does not count."""
 
     waiting: int = 0
+
+    @property
+    def share(self) -> Hashable:
+        """What its suite has a share of: the devices of a card, or places on any node."""
+        return (*sorted(self.needs.labels.items()),) if self.needs.devices else None
 
     def best_first(self) -> "list[Group]":
         """Its groups that have something left."""

@@ -100,7 +100,8 @@ def merge(parts: Iterable[Sequence[Cell]]) -> tuple[Cell, ...]:
     for cell in itertools.chain.from_iterable(parts):
         known = cells.setdefault(cell.id, cell)
         if known is not cell and known != cell:
-            differing = [f.name for f in dataclasses.fields(Cell) if _differ(known, cell, f.name)]
+            compared = [field.name for field in dataclasses.fields(Cell) if field.compare]
+            differing = [name for name in compared if _differ(known, cell, name)]
             conflicts.append(f"{cell.id}: its {', '.join(differing)} differ from job to job")
     if conflicts:
         raise ConfigError(

@@ -123,6 +123,8 @@ def _of_nodes(model: Model, place: str) -> Iterator[str]:
             f"{place}: data_parallel_size with {NODES} is not supported: split by "
             "tensor_parallel_size or pipeline_parallel_size"
         )
+    elif nodes > 1:
+        yield f"{place}.{NODES}: an engine over several nodes can't be run by this version yet"
     for name in OF_THE_RUN:
         if name in asked:
             yield f"{place}.{name}: leave it out: it is chosen when the engine starts"

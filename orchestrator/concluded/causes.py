@@ -19,8 +19,11 @@ _OF_BUILD = ("build_broken", "patch_raised")
 
 def one_line(cell: Cell, attempt: Attempt, category: str) -> str:
     """From the exception that decided on the category, or from how the probe ended."""
-    line = _line(cell, attempt, category)
-    return f"on {attempt.exit.node}: {line}" if attempt.exit.node else line
+    if attempt.exit.timed_out:
+        return _out_of_time(attempt, attempt.exit.timed_out, cell.deadlines)
+    line = " ".join(_cause(attempt).split())[:LINE_CHARS]
+    patches = patches_about(attempt, cell.build.patches) if category in _OF_BUILD else ()
+    return f"{line} (in a file that {' and '.join(patches)} changed)" if patches else line
 
 
 def excerpt(attempt: Attempt) -> tuple[str, ...]:
@@ -32,14 +35,6 @@ def excerpt(attempt: Attempt) -> tuple[str, ...]:
     else:
         lines = iter(_of_log(attempt.log_tail))
     return tuple(line[:LINE_CHARS] for line, _ in zip(lines, range(EXCERPT_LINES), strict=False))
-
-
-def _line(cell: Cell, attempt: Attempt, category: str) -> str:
-    if attempt.exit.timed_out:
-        return _out_of_time(attempt, attempt.exit.timed_out, cell.deadlines)
-    line = " ".join(_cause(attempt).split())[:LINE_CHARS]
-    patches = patches_about(attempt, cell.build.patches) if category in _OF_BUILD else ()
-    return f"{line} (in a file that {' and '.join(patches)} changed)" if patches else line
 
 
 def _out_of_time(attempt: Attempt, missed: Timeout, deadlines: Deadlines) -> str:

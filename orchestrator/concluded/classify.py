@@ -66,11 +66,6 @@ def decisive(attempt: Attempt) -> ExceptionSeen | None:
     return next(iter((*reversed(_captured(attempt)), *told)), None)
 
 
-def explains(failure: Failure | None) -> bool:
-    """More than that another process failed."""
-    return failure is not None and any(map(_says_something, failure.chain))
-
-
 def _by_waiting(frames: tuple[str, ...]) -> str:
     waits = (rule for rule in taxonomy().waiting if any(map(rule.where.search, frames)))
     return next((rule.category for rule in waits), "timeout")

@@ -331,6 +331,12 @@ def test_a_chosen_file_that_describes_nothing_is_named(tmp_path: Path, text: str
     assert mistakes(f"--config-dir={tmp_path}", *AXES, "model=[llama,own]")
 
 
+def test_an_engine_over_several_nodes_is_refused_before_anything_starts() -> None:
+    words = ["+model.llama.engine_args.nnodes=2", "model.llama.devices=2"]
+
+    assert "over several nodes can't be run by this version yet" in mistakes(*AXES, *words)
+
+
 def test_nodes_of_an_engine_share_its_devices_evenly_and_where_they_meet_is_not_asked() -> None:
     words = [f"+model.llama.engine_args.{word}" for word in ("nnodes=2", "master_port=29501")]
 

@@ -40,12 +40,15 @@ class Autoscaler:
             self._asked[kind] = kinds[kind], self._task(kinds[kind])
 
     def news(self) -> Iterator[str]:
-        """What it makes of that, each said once."""
+        """What it makes of that, each said once; nothing while the head does not answer."""
+        lines: list[str] = []
         if self._asked:
-            for line in self._lines():
-                if line not in self._said:
-                    self._said.add(line)
-                    yield line
+            with contextlib.suppress(ray.exceptions.RayError):
+                lines += self._lines()
+        for line in lines:
+            if line not in self._said:
+                self._said.add(line)
+                yield line
 
     def _task(self, needs: Needs) -> Any:
         # Of memory nothing is said: kinds of nodes are often described without.

@@ -72,7 +72,7 @@ def test_the_same_matrix_comes_back_by_each_of_the_ways(
         environment=cluster.environment(),
     )
     assert plain.wait() == SHIPS, plain.output
-    laptop = submit(drive, cluster, folder=tmp_path / "laptop")
+    laptop = submit(drive, cluster, "resume=false", folder=tmp_path / "laptop")
     assert laptop.wait() == SHIPS, laptop.output
     job = _ray_job_submit(cluster, tmp_path / "job")
 

@@ -13,28 +13,6 @@ NODES = "nnodes"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Seat:
-    """A node's part in an engine that spans several."""
-
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
-
-    number: int
-    """vLLM's `node_rank`: 0 leads, and has the engine; the others have ranks of it."""
-
-    node: str
-    """Its name."""
-
-    address: str
-    """Where the others reach it."""
-
-    leader: str
-    """Where they reach the one that leads."""
-
-    port: int
-    """There, for the ranks to find each other."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeRequest:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
@@ -50,9 +28,6 @@ class ProbeRequest:
 
     card: Card | None = None
     """The card to emulate; None where the engine is real."""
-
-    seat: Seat | None = None
-    """None: this node has all of the engine."""
 
     contract_version: int = CONTRACT_VERSION
 
@@ -123,6 +98,5 @@ def request_from_json(text: str) -> ProbeRequest:
         "engine_mode": EngineMode(raw["engine_mode"]),
         "sources": tuple(raw["sources"]),
         "card": None if raw["card"] is None else Card(**raw["card"]),
-        "seat": None if raw["seat"] is None else Seat(**raw["seat"]),
     }
     return ProbeRequest(**raw)

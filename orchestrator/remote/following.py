@@ -79,9 +79,7 @@ class Following:
         while True:
             with suppress(UnreachableError):
                 self._look(job)
-            if self.received.is_complete:
-                break
-            if time.monotonic() > until:
+            if self.received.is_complete or time.monotonic() > until:
                 break
             time.sleep(POLL_S / 4)
             # If it is the cluster that can't be reached, there is time.

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from jobs.secret_shapes import named
 from jobs.secrets import redactor
+from orchestrator.remote.working_dir import sent
 
 CODE = {".diff", ".patch", ".py"}
 """Which assign to many a *token* what is no secret."""
@@ -13,16 +14,10 @@ CODE = {".diff", ".patch", ".py"}
 
 def places(folder: Path, names: Sequence[str] = ()) -> Iterator[str]:
     """File and line of each; *names* are further ones that hold secrets."""
-    for file in sorted(folder.rglob("*")):
-        if file.is_file() and not _is_left_behind(file.relative_to(folder)):
-            lines = file.read_text(errors="replace").splitlines()
-            for number in _hiding(lines, names, is_code=file.suffix in CODE):
-                yield f"{file}, line {number}"
-
-
-def _is_left_behind(file: Path) -> bool:
-    """As `working_dir` leaves it behind."""
-    return any(part.startswith((".", "__pycache__")) for part in file.parts)
+    for file in sent(folder):
+        lines = file.read_text(errors="replace").splitlines()
+        for number in _hiding(lines, names, is_code=file.suffix in CODE):
+            yield f"{file}, line {number}"
 
 
 def _hiding(lines: Sequence[str], names: Sequence[str], *, is_code: bool) -> Iterator[int]:

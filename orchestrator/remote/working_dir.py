@@ -41,6 +41,19 @@ def assembled(config_dir: str | None) -> Iterator[Path]:
         yield folder
 
 
+def sent(folder: Path) -> Iterator[Path]:
+    """Its files, but for those that are left behind."""
+    there = sorted(folder.iterdir())
+    left = _LEFT_BEHIND(str(folder), [each.name for each in there])
+    for each in there:
+        if each.name in left:
+            continue
+        if each.is_dir():
+            yield from sent(each)
+        elif each.is_file():
+            yield each
+
+
 def _check_size(folder: Path) -> None:
     sizes = {file: file.stat().st_size / 2**20 for file in folder.rglob("*") if file.is_file()}
     if (mib := sum(sizes.values())) > LARGEST_MIB:

@@ -83,7 +83,7 @@ class _Purse:
 
     def pays(self, needs: Needs, work: Work) -> bool:
         """Whether the cell fits; then it is paid."""
-        free, wanted = self.places[_pool(needs)], max(1, needs.all_devices)
+        free, wanted = self.places[needs.share], max(1, needs.all_devices)
         taken = [heapq.heappop(free) for _ in range(wanted)]
         begins = taken[-1]
         up = self.up.get(work.host, begins + work.boot_s) if work.host is not None else begins
@@ -101,7 +101,7 @@ class _Purse:
 def _purse(budget: Budget, plan: Plan, nodes: Sequence[Node]) -> _Purse:
     sizes: dict[Pool, int] = {}
     for needs in plan.needs.values():
-        pool = _pool(needs)
+        pool = needs.share
         if pool not in sizes:
             sizes[pool] = _size(needs, plan, nodes)
         # A node that is waited for brings what its cells need.
@@ -111,10 +111,6 @@ def _purse(budget: Budget, plan: Plan, nodes: Sequence[Node]) -> _Purse:
         until_s=math.inf if budget.max_minutes is None else budget.max_minutes * 60,
         places={pool: [0.0] * size for pool, size in sizes.items()},
     )
-
-
-def _pool(needs: Needs) -> Pool:
-    return frozenset(needs.labels.items()) if needs.devices else None
 
 
 def _size(needs: Needs, plan: Plan, nodes: Sequence[Node]) -> int:

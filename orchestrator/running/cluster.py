@@ -1,6 +1,6 @@
 """What the flow needs of a cluster. Ray is the answer; tests have a quicker one."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -30,6 +30,16 @@ class Needs:
     @property
     def all_devices(self) -> int:
         return self.nodes * self.devices
+
+    @property
+    def kind(self) -> Hashable:
+        """The same of cells that need the same; how much memory is told of each."""
+        return (*sorted(self.labels.items()), self.devices, self.cpus, self.nodes)
+
+    @property
+    def share(self) -> Hashable:
+        """What such cells have a share of: the devices of a card, or places on any node."""
+        return frozenset(self.labels.items()) if self.devices else None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

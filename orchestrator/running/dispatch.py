@@ -149,7 +149,7 @@ class Dispatcher:
 
     def _kind_of(self, waiting: Waiting) -> Kind:
         needs, suite = waiting.needs, waiting.suite
-        key = tuple(sorted(needs.labels.items())), needs.devices, needs.cpus, needs.nodes, suite
+        key = needs.kind, suite
         if key not in self._kinds:
             alike = dataclasses.replace(needs, memory_gib=0.0)
             places = [place for place in self._places.values() if place.node.fits(alike)]

@@ -106,7 +106,7 @@ def _fitting(nodes: Sequence[Node]) -> Callable[[Needs], tuple[str, ...]]:
     known: dict[Hashable, tuple[str, ...]] = {}
 
     def names(need: Needs) -> tuple[str, ...]:
-        kind = (*need.labels.items(), need.devices, need.cpus, need.memory_gib, need.nodes)
+        kind = need.kind, need.memory_gib
         if kind not in known:
             fitting = [node for node in nodes if node.fits(need)]
             together = gangs.shared(fitting, need)
@@ -138,7 +138,7 @@ def wanted(plan: Plan) -> tuple[Wanted, ...]:
 def _differing(all_needs: Iterable[Needs]) -> tuple[Needs, ...]:
     found: dict[Hashable, Needs] = {}
     for each in all_needs:
-        found.setdefault((*sorted(each.labels.items()), each.devices, each.cpus, each.nodes), each)
+        found.setdefault(each.kind, each)
     return tuple(found.values())
 
 

@@ -14,7 +14,7 @@ class Turns:
     def note(self, kind: Kind, waiting: Waiting) -> None:
         """That a cell of that kind starts."""
         amount = waiting.needs.all_devices or waiting.needs.cpus
-        self._had[kind.share, kind.suite] += waiting.work.seconds * amount
+        self._had[kind.needs.share, kind.suite] += waiting.work.seconds * amount
 
     def order(self, kinds: Iterable[Kind]) -> list[Kind]:
         """
@@ -22,11 +22,11 @@ class Turns:
         what it waits for, the hardest to place: many devices, then few nodes.
         """
         there = [*kinds]
-        had = {kind: self._had[kind.share, kind.suite] for kind in there}
-        least = {kind.share: had[kind] for kind in sorted(there, key=lambda kind: -had[kind])}
+        had = {kind: self._had[kind.needs.share, kind.suite] for kind in there}
+        least = {kind.needs.share: had[kind] for kind in sorted(there, key=lambda kind: -had[kind])}
 
         def rank(kind: Kind) -> tuple[float, ...]:
-            needs, ahead = kind.needs, had[kind] - least[kind.share]
+            needs, ahead = kind.needs, had[kind] - least[kind.needs.share]
             return (not needs.devices, ahead, -needs.nodes, -needs.devices, len(kind.places))
 
         return sorted(there, key=rank)

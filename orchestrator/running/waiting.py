@@ -37,11 +37,6 @@ class Kind:
 
     waiting: int = 0
 
-    @property
-    def share(self) -> Hashable:
-        """What its suite has a share of: the devices of a card, or places on any node."""
-        return (*sorted(self.needs.labels.items()),) if self.needs.devices else None
-
     def best_first(self) -> "list[Group]":
         """Its groups that have something left."""
         return [

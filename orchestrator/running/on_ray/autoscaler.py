@@ -32,7 +32,7 @@ class Autoscaler:
 
     def ask(self, wanted: Sequence[Needs]) -> None:
         """For a node of each of these kinds, and for no other any more."""
-        kinds = {_kind(needs): needs for needs in wanted}
+        kinds = {needs.kind: needs for needs in wanted}
         for kind in self._asked.keys() - kinds.keys():
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.cancel(self._asked.pop(kind)[1])
@@ -78,10 +78,6 @@ class Autoscaler:
                 f"the autoscaler can't start a node of its group {failed.ray_node_type_name}: "
                 f"{failed.reason}"
             )
-
-
-def _kind(needs: Needs) -> Hashable:
-    return tuple(sorted(needs.labels.items())), needs.devices, needs.cpus
 
 
 def _words(needs: Needs) -> str:

@@ -39,6 +39,9 @@ from orchestrator.running.progress import ConsoleProgress
 from tests.builders import a_build, a_report, an_attempt
 
 CELLS = 10_000
+"""A multiple of BACKENDS."""
+
+BACKENDS = 100
 RAYLETS = 3
 CPUS = 2
 ROUNDS = 2
@@ -97,12 +100,16 @@ def _ours(address: str, count: int, folder: Path) -> tuple[float, float]:
 
 
 def _config(count: int, address: str, folder: Path) -> Config:
-    """As many cells as asked for, by models of many names."""
+    """As many cells as asked for: each of some models with each of some backends."""
     words = ["hardware=[cpu]", "model=[llama]", "backend=[auto]", "build=[v0_32]", "resume=false"]
     [config] = compose([*words, f"cluster.address={address}", f"runs={folder}"])
-    models = {f"llama{number}": config.model["llama"] for number in range(count)}
-    small = {name: dataclasses.replace(model, memory_gib=0.1) for name, model in models.items()}
-    return dataclasses.replace(config, model=small)
+    model = dataclasses.replace(config.model["llama"], memory_gib=0.1)
+    models = count // BACKENDS
+    return dataclasses.replace(
+        config,
+        model={f"llama{number}": model for number in range(models)},
+        backend={f"auto{number}": config.backend["auto"] for number in range(BACKENDS)},
+    )
 
 
 class _Timed(ConsoleProgress):
@@ -121,13 +128,14 @@ class _Timed(ConsoleProgress):
         super().ended(*records)
         self._seen += len(records)
         self._ended = time.monotonic()
-        if self._half_way_mib is None and self._seen >= self._count // 2:
-            self._half_way_mib = _mib()
+        if self._seen >= self._count // 2:
+            self._mib = _mib()
+            self._half_way_mib = self._half_way_mib or self._mib
 
     @property
     def grown_mib(self) -> float:
         assert self._half_way_mib is not None
-        return _mib() - self._half_way_mib
+        return self._mib - self._half_way_mib
 
     def took_s(self) -> float:
         return self._ended - self._began

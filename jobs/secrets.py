@@ -9,7 +9,7 @@ import builtins
 import functools
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -104,25 +104,33 @@ class Redactor:
 
         Words of ours stay what they are, since readers of the structure go by them.
         """
-        return self._shown(value, name, functools.cache(self.text))
+        return _Shown(self).value(value, name)
 
-    def _shown(self, value: Any, name: str, text: Callable[[str], str]) -> Any:
-        match value:
-            case dict():
-                return {
-                    key: self._shown(inner, str(key), self.code if key == _CODE else text)
-                    for key, inner in value.items()
-                }
-            case list() | tuple():
-                return type(value)(self._shown(inner, name, text) for inner in value)
-            case bool() | StrEnum() | None | "":
-                return value
-            case str() | int() | float() if is_secret(name, self.names):
-                return MASK
-            case str():
-                return value if value in self.ours else text(value)
-            case _:
-                return value
+
+class _Shown:
+    """One structure: what stands in it several times is looked through once."""
+
+    def __init__(self, redactor: Redactor) -> None:
+        self._is_secret = functools.cache(lambda name: is_secret(name, redactor.names))
+        self._text = functools.cache(redactor.text)
+        self._code = redactor.code
+        self._ours = redactor.ours
+
+    def value(self, value: Any, name: str, *, is_code: bool = False) -> Any:
+        if isinstance(value, dict):
+            return {
+                key: self.value(inner, str(key), is_code=is_code or key == _CODE)
+                for key, inner in value.items()
+            }
+        if isinstance(value, list | tuple):
+            return type(value)(self.value(inner, name, is_code=is_code) for inner in value)
+        if value is None or value == "" or isinstance(value, bool | StrEnum):
+            return value
+        if isinstance(value, str | int | float) and self._is_secret(name):
+            return MASK
+        if not isinstance(value, str) or value in self._ours:
+            return value
+        return self._code(value) if is_code else self._text(value)
 
 
 class Stream:

@@ -57,12 +57,11 @@ class Cell:
         part = self.id.split("/")[AXES.index(name)]
         return part.removesuffix(EMULATED) if name == "hardware" else part
 
-    def digest(self, build_digest: str) -> str:
-        """Of everything that decides what the cell does, given the build's own digest."""
-        return digests.hashed(self.parts(build_digest))
-
     def parts(self, build_digest: str) -> dict[str, str]:
-        """What the digest is made of, by name: what differs says why a cell runs again."""
+        """
+        Digests of everything that decides what the cell does, by name, given its build's own:
+        which of them differ says why a cell runs again. The cell's digest is of them all.
+        """
         # How a cell is judged, where it fits and how long it may take do not change what it does.
         return {
             "hardware": self._seen_of_hardware(),

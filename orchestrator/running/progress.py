@@ -9,7 +9,6 @@ from typing import Protocol, Self
 
 from rich.console import Console, ConsoleOptions
 from rich.live import Live
-from rich.markup import escape
 from rich.text import Text
 
 from orchestrator.concluded.judge import Verdict
@@ -76,7 +75,7 @@ class ConsoleProgress:
             self._live = None
 
     def say(self, line: str) -> None:
-        self._print(f"[dim]{escape(line)}[/]")
+        self._print(Text(line, style="dim"))
 
     def begins(self, run: Path, line: str) -> None:
         del run
@@ -105,15 +104,15 @@ class ConsoleProgress:
         if records:
             self._print(*map(self._line, records))
 
-    def _line(self, record: Record) -> str:
+    def _line(self, record: Record) -> Text:
         self._done += 1
         self._failed += record.verdict is Verdict.FAILED
         self._learn(record)
         style = STYLES[record.verdict]
         counter = f"{self._done:>{len(str(self._cells))}}/{self._cells}"
-        return (
-            f"[dim]{counter}[/] [{style}]{record.verdict:<7}[/] {escape(record.cell_id)}"
-            f"  [dim]{escape(_gist(record))}[/]"
+        return Text.assemble(
+            *((counter, "dim"), " ", (f"{record.verdict:<7}", style), f" {record.cell_id}  "),
+            (_gist(record), "dim"),
         )
 
     def _learn(self, record: Record) -> None:
@@ -140,10 +139,10 @@ class ConsoleProgress:
             f"{self._cells - self._done} left, about {duration(self._left_s)}"
         )
 
-    def _print(self, *lines: str) -> None:
+    def _print(self, *lines: Text) -> None:
         seconds = int(time.monotonic() - self._started)
-        clock = f"{seconds // 60}:{seconds % 60:02}"
-        text = "\n".join(f"[dim]{clock:>5}[/] {line}" for line in lines)
+        clock = Text(f"{seconds // 60}:{seconds % 60:02}".rjust(5) + " ", style="dim")
+        text = Text("\n").join(Text.assemble(clock, line) for line in lines)
         self._console.print(text, soft_wrap=True, highlight=False)
 
 

@@ -12,6 +12,7 @@ from jobs.contract.asked import Home
 from jobs.contract.builds import ProvisionedBuild
 from jobs.contract.terms import Isolation
 from jobs.node.cell_files import CellFiles
+from orchestrator.asked import digests
 from orchestrator.asked.cell_requests import cell_request
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded import causes
@@ -217,10 +218,11 @@ class Schedule:
             self._earlier[cell.id] = (*earlier, trouble)
             self._queue(cell, avoid=frozenset({node_id} if is_the_nodes else ()))
             return None
+        parts = cell.parts(build.digest)
         return Record(
             cell_id=cell.id,
-            digest=cell.digest(build.digest),
-            parts=cell.parts(build.digest),
+            digest=digests.hashed(parts),
+            parts=parts,
             build=build,
             attempt=end.attempt,
             earlier=tuple(trouble.why for trouble in earlier),

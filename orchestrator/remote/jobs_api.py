@@ -25,6 +25,13 @@ STARTING_S = 60.0
 _PASSING = re.compile(r"status code (?:429|5\d\d)")
 """What a dashboard answers while it starts, and a proxy while there is none behind it."""
 
+_NO_AGENT = "No available agent to submit job"
+_WHY_NO_AGENT = (
+    "no agent on the cluster's head takes jobs. Look at dashboard_agent.log there, among Ray's "
+    "logs (/tmp/ray/session_latest/logs): if its port is taken, as by another Ray of that machine, "
+    "start the head with --dashboard-agent-listen-port=0"
+)
+
 _NO_VERSION = "Version check returned 404"
 _IS_THERE = "already exists"
 
@@ -101,7 +108,11 @@ class JobsApi:
             except ClusterError as error:
                 if _IS_THERE in str(error):
                     return submission
-                if not isinstance(error, UnreachableError) or time.monotonic() > until:
+                if not isinstance(error, UnreachableError):
+                    raise
+                if time.monotonic() > until:
+                    if _NO_AGENT in str(error):
+                        raise ClusterError(f"{self._address}: {_WHY_NO_AGENT}") from error
                     raise
                 time.sleep(POLL_S)
             else:

@@ -17,12 +17,12 @@ import time
 import uuid
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from tests.ray import marked
 from tests.ray.driver import TOKEN
+from tests.ray.node_kinds import FIVE, NodeKind
 from tests.ray.raylet import READY
 
 ROOT = Path(__file__).parents[2]
@@ -44,41 +44,6 @@ TRIES = 2
 POLL_S = 0.1
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NodeKind:
-    """What a node pretends to be."""
-
-    name: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-    gpus: int = 0
-    cpus: int = 1
-    memory_gib: float = 3.0
-    environment: Mapping[str, str] = field(default_factory=dict)
-    prefix: Sequence[str] = ()
-    """Before the command line that starts it: what makes it see other files than the others."""
-
-
-def card(vendor: str, name: str, arch: str, *, count: int, gib: int) -> dict[str, str]:
-    """The labels that an operator gives to a node with accelerators."""
-    return {
-        "vm.cpu": "yes",
-        "vm.vendor": vendor,
-        "vm.card": name,
-        "vm.arch": arch,
-        "vm.count": str(count),
-        "vm.memory_gib": str(gib),
-    }
-
-
-HEAD = NodeKind(name="head", labels={"vm.cpu": "yes"})
-H100 = NodeKind(name="h100", gpus=8, labels=card("nvidia", "h100", "sm_90", count=8, gib=80))
-H200 = NodeKind(name="h200", gpus=4, labels=card("nvidia", "h200", "sm_90", count=4, gib=141))
-MI300X = NodeKind(name="mi300x", gpus=8, labels=card("amd", "mi300x", "gfx942", count=8, gib=192))
-BIG_CPU = NodeKind(name="big-cpu", cpus=2, memory_gib=5.0, labels={"vm.cpu": "yes"})
-
-FIVE = (HEAD, H100, H200, MI300X, BIG_CPU)
-
-
 class MixedCluster:
     """In a `with`: the nodes run from its beginning, and nothing of them is left after its end."""
 
@@ -93,14 +58,14 @@ class MixedCluster:
         """
         The first node is the head.
 
-        With *takes_jobs* it has a dashboard, which needs `ray[default]`; with
-        *keeps_its_state* it can be started again.
+        With *takes_jobs* it has a dashboard, which needs `ray[default]`, and is not there
+        before jobs go through; with *keeps_its_state* it can be started again.
         """
         self.nodes = [*nodes]
         self.token = uuid.uuid4().hex
         # Ray's sockets lie in it, whose paths have to be short.
         self._folder = Path(tempfile.mkdtemp(prefix="matrix-"))
-        self._ports = {name: _free_port() for name in ("gcs", "dashboard")}
+        self._ports = _free_ports()
         self._takes_jobs = takes_jobs
         self._started: list[subprocess.Popen[bytes]] = []
         self._environment = {
@@ -129,7 +94,7 @@ class MixedCluster:
     def __enter__(self) -> Self:
         head, *others = self.nodes
         try:
-            self._bring_up(head)
+            self._bring_up(head, is_new=True)
             # More at once than cores, and Ray gives up on those that are slow.
             with ThreadPoolExecutor(max_workers=os.cpu_count()) as starting:
                 [*starting.map(self._bring_up, others)]
@@ -188,13 +153,15 @@ class MixedCluster:
     def _all(self) -> list[int]:
         return marked.carrying(f"{TOKEN}={self.token}")
 
-    def _bring_up(self, kind: NodeKind) -> None:
+    def _bring_up(self, kind: NodeKind, *, is_new: bool = False) -> None:
         log = self._folder / f"{kind.name}.log"
         for _ in range(TRIES):
             with log.open("wb") as output:
                 process = self._start(kind, output)
             if _is_ready(process, log):
                 return
+            if is_new:
+                self._ports = _free_ports()
         raise AssertionError(f"{kind.name} does not start:\n{log.read_text(errors='replace')}")
 
     def _start(self, kind: NodeKind, output: BinaryIO) -> subprocess.Popen[bytes]:
@@ -218,12 +185,15 @@ class MixedCluster:
             "dashboard_host": HOST,
             "dashboard_port": ports["dashboard"],
             "include_dashboard": self._takes_jobs,
-            "temp_dir": str(self._folder),
         }
         return {
             **(head if kind is self.nodes[0] else {"gcs_address": self.address}),
             "node_ip_address": HOST,
             "node_name": kind.name,
+            # Of its own, as on a machine of its own: nodes clear up what they unpacked for jobs.
+            "temp_dir": str(self._folder / kind.name),
+            # Or else the heads of a machine want the same one, and only the first takes jobs.
+            "dashboard_agent_listen_port": 0,
             "num_cpus": kind.cpus,
             "num_gpus": kind.gpus,
             "memory": int(kind.memory_gib * 2**30),
@@ -244,7 +214,10 @@ def _is_ready(process: subprocess.Popen[bytes], log: Path) -> bool:
     return True
 
 
-def _free_port() -> int:
-    with socket.socket() as holder:
-        holder.bind((HOST, 0))
-        return int(holder.getsockname()[1])
+def _free_ports() -> dict[str, int]:
+    """Of what others have to find."""
+    with socket.socket() as gcs, socket.socket() as dashboard:
+        holders = {"gcs": gcs, "dashboard": dashboard}
+        for holder in holders.values():
+            holder.bind((HOST, 0))
+        return {name: int(holder.getsockname()[1]) for name, holder in holders.items()}

@@ -8,7 +8,8 @@ import pytest
 from jobs.node import caches
 from tests.ray.conftest import StartDriver
 from tests.ray.driver import GO, HANG
-from tests.ray.mixed_cluster import MixedCluster, NodeKind
+from tests.ray.mixed_cluster import MixedCluster
+from tests.ray.node_kinds import NodeKind
 from tests.ray.small_disk import small_disk
 
 pytestmark = [pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(300)]

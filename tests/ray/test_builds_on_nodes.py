@@ -27,7 +27,8 @@ from orchestrator.running.cluster import BuildNews, BuildReady, BuildTrouble, No
 from orchestrator.running.on_ray.builds import Provisioning, first
 from orchestrator.running.on_ray.cluster import RayCluster
 from tests.ray.conftest import StartDriver
-from tests.ray.mixed_cluster import MixedCluster, NodeKind
+from tests.ray.mixed_cluster import MixedCluster
+from tests.ray.node_kinds import NodeKind
 from tests.ray.small_disk import SmallDisk, small_disk
 from tests.unit import fake_vllm, small_wheels
 from tests.unit.fake_vllm import FILES

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.ray.mixed_cluster import HEAD, MI300X, MixedCluster, NodeKind
+from tests.ray.mixed_cluster import MixedCluster
+from tests.ray.node_kinds import HEAD, MI300X, NodeKind
 
 pytestmark = pytest.mark.ray
 

@@ -18,7 +18,8 @@ from orchestrator.errors import BLOCKED, SHIPS, ClusterError, ConfigError
 from orchestrator.remote.jobs_api import JobsApi
 from tests.ray.conftest import StartDriver
 from tests.ray.driver import Driver
-from tests.ray.mixed_cluster import MixedCluster, NodeKind
+from tests.ray.mixed_cluster import MixedCluster
+from tests.ray.node_kinds import NodeKind
 
 pytestmark = [pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(400)]
 

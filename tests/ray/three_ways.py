@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.ray.mixed_cluster import FIVE, MixedCluster, NodeKind
+from tests.ray.mixed_cluster import MixedCluster
+from tests.ray.node_kinds import FIVE, NodeKind
 
 ROOT = Path(__file__).parents[2]
 BIN = Path(sys.executable).parent

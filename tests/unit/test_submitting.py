@@ -10,7 +10,7 @@ import pytest
 
 from orchestrator.asked.compose import compose
 from orchestrator.errors import ClusterError, ConfigError
-from orchestrator.remote import leaks, working_dir
+from orchestrator.remote import jobs_api, leaks, working_dir
 from orchestrator.remote.jobs_api import JobsApi, UnreachableError
 from orchestrator.remote.submitting import submitted
 
@@ -94,10 +94,31 @@ def test_another_server_is_taken_for_no_dashboard(status: int, text: str) -> Non
         JobsApi(url)
 
 
+def test_a_cluster_that_takes_no_job_for_a_minute_says_where_to_look(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jobs_api, "STARTING_S", 0)
+    version = '{"version": "4", "ray_version": "2.60.0", "ray_commit": "", "session_name": ""}'
+    agentless = "No available agent to submit job, please try again later."
+    with _server(200, version, refusal=agentless) as url:
+        api = JobsApi(url)
+        with pytest.raises(ClusterError, match=r"Look at dashboard_agent.log .* its port is taken"):
+            api.submit("echo", tmp_path, {})
+
+
 @contextmanager
-def _server(status: int, text: str) -> Iterator[str]:
+def _server(status: int, text: str, *, refusal: str = "") -> Iterator[str]:
+    """With a *refusal*, that is what it says to whoever wants more than to look."""
+
     class Answer(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
+            self._answer(status, text)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self._answer(500, refusal)
+
+        def _answer(self, status: int, text: str) -> None:
             self.send_response(status)
             self.end_headers()
             self.wfile.write(text.encode())

@@ -17,7 +17,8 @@ from ray.autoscaler._private.fake_multi_node.node_provider import (
     FakeMultiNodeProvider,
 )
 
-from tests.ray.mixed_cluster import HOST, MixedCluster, NodeKind
+from tests.ray.mixed_cluster import HOST, MixedCluster
+from tests.ray.node_kinds import NodeKind
 
 _CLOUD = {
     "RAY_FAKE_CLUSTER": "1",

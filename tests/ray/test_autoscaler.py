@@ -7,7 +7,7 @@ import pytest
 from orchestrator.errors import BLOCKED, SHIPS
 from tests.ray.autoscaled import Autoscaled
 from tests.ray.conftest import StartDriver
-from tests.ray.mixed_cluster import NodeKind
+from tests.ray.node_kinds import NodeKind
 
 pytestmark = [pytest.mark.long, pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(400)]
 

@@ -12,7 +12,7 @@ from orchestrator.concluded.gate import Decision
 from orchestrator.concluded.matrix import Matrix
 from orchestrator.concluded.predictions import Disagreement
 from orchestrator.concluded.proof import Arm, Demonstration, Regression, Standing, arms
-from orchestrator.reports import rows
+from orchestrator.reports import filling
 from orchestrator.reports.rows import CellRow
 
 
@@ -88,7 +88,7 @@ def build(run: str, suite: str, matrix: Matrix, decision: Decision) -> Document:
         ),
         proof=_proof(demonstration) if demonstration is not None else None,
         cells=tuple(
-            rows.row(matrix, cell, waived=cell.id in waived, arm=parts.get(cell.build.name))
+            filling.row(matrix, cell, waived=cell.id in waived, arm=parts.get(cell.build.name))
             for cell in matrix.cells
         ),
         # A proof compares its builds in a table of its own.
@@ -128,4 +128,4 @@ def _emulations(matrix: Matrix) -> Iterator[tuple[str, Emulated]]:
         record = matrix.record(cell)
         report = record.attempt.report if record and record.attempt else None
         if report is not None and report.emulated is not None:
-            yield rows.emulation_name(report.emulated), report.emulated
+            yield filling.emulation_name(report.emulated), report.emulated

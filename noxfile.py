@@ -31,13 +31,17 @@ def architecture(session: nox.Session) -> None:
 @nox.session
 def fast(session: nox.Session) -> None:
     """Tests that need no engine and no Ray."""
-    _pytest(session, "-n", "2", "-m", "not engine and not ray and not long")
+    _pytest(session, "-n", "2", "-m", "not (engine or ray or long)")
 
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """Every test but the long ones."""
-    _pytest(session, "-m", "not long")
+    """Every test but the long ones: first those that can share a machine with others."""
+    if session.posargs:
+        _pytest(session, "-m", "not long")
+    else:
+        fast(session)
+        _pytest(session, "-m", "(engine or ray) and not long")
 
 
 @nox.session

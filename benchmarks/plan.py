@@ -25,12 +25,12 @@ from orchestrator.asked.config import (
     Constraint,
     Expectation,
     ExpectationRule,
-    Gate,
     Hardware,
     Model,
     Suite,
     Vendor,
 )
+from orchestrator.asked.policies import Gate
 from orchestrator.kept.history import History
 from orchestrator.run import cells_of
 from orchestrator.running import budget

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from jobs.contract.asked import NODES, Deadlines
 from jobs.contract.builds import BuildSpec
 from jobs.contract.terms import STRICT, Check, EngineMode, Isolation
-from orchestrator.asked import deadlines, digests
+from orchestrator.asked import cell_ids, deadlines, digests
 from orchestrator.asked.conf_files import AXES
 from orchestrator.asked.config import (
     EMULATED,
@@ -54,7 +54,7 @@ class Cell:
 
     def axis(self, name: str) -> str:
         """The cell's entry of the axis, as conf/ names it."""
-        part = self.id.split("/")[AXES.index(name)]
+        part = cell_ids.parts(self.id)[AXES.index(name)]
         return part.removesuffix(EMULATED) if name == "hardware" else part
 
     def parts(self, build_digest: str) -> dict[str, str]:

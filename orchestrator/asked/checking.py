@@ -10,18 +10,17 @@ import pydantic
 from jobs.contract.builds import BuildSpec, Patch
 from jobs.contract.emulation import PackageSet
 from jobs.contract.terms import EngineMode
-from orchestrator.asked import contradictions
-from orchestrator.asked.conf_files import ConfFiles, nearest
+from orchestrator.asked import contradictions, waiver_file
+from orchestrator.asked.conf_files import ConfFiles
 from orchestrator.asked.config import EMULATED_VENDORS, Build, Config
+from orchestrator.asked.explaining import explain
+from orchestrator.asked.policies import Gate
 from orchestrator.errors import ConfigError
 
 SENSELESS = "the configuration does not make sense:"
 
 UNKNOWN = object()
 """Stands where a value could not be told, which is a mistake that was said already."""
-
-KEY = "[key]"
-"""As pydantic calls a key that is wrong itself, behind that key."""
 
 _adapter = pydantic.TypeAdapter(Config)
 
@@ -38,7 +37,7 @@ def load(raw: Mapping[str, Any], files: ConfFiles, unresolved: Sequence[str] = (
         config = _adapter.validate_python(raw)
     except pydantic.ValidationError as invalid:
         known = [each for each in invalid.errors() if each["input"] is not UNKNOWN]
-        mistakes = [_explain(mistake, files) for mistake in known]
+        mistakes = [explain(mistake, files.place, _adapter) for mistake in known]
         raise ConfigError(SENSELESS, [*mistakes, *others]) from None
     if others:
         raise ConfigError(SENSELESS, others)
@@ -49,10 +48,17 @@ def load(raw: Mapping[str, Any], files: ConfFiles, unresolved: Sequence[str] = (
     return replace(
         config,
         build=builds,
+        gate=_with_files(config.gate, files),
         evidence=_evidence(config, files),
         # That of a home is each node's own.
         cache=config.cache if config.cache.startswith("~") else str(Path(config.cache).absolute()),
     )
+
+
+def _with_files(gate: Gate, files: ConfFiles) -> Gate:
+    """With the waivers of its files, whatever becomes of these."""
+    more = [waiver for name in gate.waiver_files for waiver in waiver_file.read(name, files)[0]]
+    return replace(gate, waivers=(*gate.waivers, *more))
 
 
 def _evidence(config: Config, files: ConfFiles) -> tuple[str, ...]:
@@ -94,55 +100,3 @@ NO_PACKAGES = PackageSet(name="none")
 def _packages(build: Build) -> dict[str, PackageSet]:
     """For every vendor whose cards can be emulated: what is chosen must not change the build."""
     return {vendor: build.packages.get(vendor, NO_PACKAGES) for vendor in EMULATED_VENDORS}
-
-
-def _explain(mistake: Any, files: ConfFiles) -> str:
-    """File, key, what is wrong, what is allowed and the nearest name, in one line."""
-    path = [str(part) for part in mistake["loc"]]
-    place = files.place(*(path[:-2] if path[-1] == KEY else path))
-    match mistake["type"]:
-        case "unexpected_keyword_argument":
-            allowed = _allowed_keys(path[:-1])
-            return (
-                f'{place}: there is no key "{path[-1]}"; allowed: {", ".join(allowed)}.'
-                f"{nearest(path[-1], allowed)}"
-            )
-        case "missing" | "missing_argument":
-            return f"{place}: is missing"
-        case "literal_error" | "enum":
-            expected = mistake["ctx"]["expected"]
-            allowed = [word.strip(" '") for word in expected.replace(" or ", ",").split(",")]
-            value = str(mistake["input"])
-            return f'{place}: "{value}" is not one of {expected}.{nearest(value, allowed)}'
-        case _:
-            said = mistake["msg"].removeprefix("Value error, ")
-            return f"{place}: {said}, but it is {mistake['input']!r}"
-
-
-def _allowed_keys(path: Sequence[str]) -> list[str]:
-    """The keys of the class that describes *path*, found by walking the annotations."""
-    schema = _adapter.json_schema()
-    place: dict[str, Any] = schema
-    for part in path:
-        place = _inside(_resolve(place, schema), part)
-    return sorted(_resolve(place, schema).get("properties", {}))
-
-
-def _resolve(place: dict[str, Any], schema: dict[str, Any]) -> dict[str, Any]:
-    if "$ref" in place:
-        return _resolve(schema["$defs"][place["$ref"].rsplit("/", 1)[-1]], schema)
-    for option in place.get("anyOf", ()):
-        if option.get("type") != "null":
-            return _resolve(option, schema)
-    return place
-
-
-def _inside(place: dict[str, Any], part: str) -> dict[str, Any]:
-    if part in (properties := place.get("properties", {})):
-        found: dict[str, Any] = properties[part]
-        return found
-    by_pattern = [*place.get("patternProperties", {}).values()]
-    items: Any = (
-        place.get("items") or place.get("additionalProperties") or next(iter(by_pattern), {})
-    )
-    return items if isinstance(items, dict) else {}

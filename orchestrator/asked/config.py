@@ -1,7 +1,6 @@
 """What conf/ may say: the keys of each group, their types and defaults."""
 
 from dataclasses import dataclass, field
-from datetime import date
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -9,29 +8,8 @@ import pydantic
 
 from jobs.contract.emulation import PackageSet
 from jobs.contract.terms import STRICT, Check, EngineMode, Isolation, Phase
-
-Name = Annotated[str, pydantic.Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-"""A part of a cell's id, or of a run directory's name."""
-
-
-def _a_number(value: Any) -> Any:
-    """`true` is 1 to Python."""
-    if isinstance(value, bool):
-        raise ValueError("Input should be a number")  # noqa: TRY004  # as pydantic wants it
-    return value
-
-
-Number = pydantic.BeforeValidator(_a_number)
-
-Text = Annotated[str, pydantic.Field(min_length=1)]
-Count = Annotated[int, Number, pydantic.Field(ge=1)]
-Amount = Annotated[float, Number, pydantic.Field(gt=0, allow_inf_nan=False)]
-Seconds = Annotated[float, Number, pydantic.Field(gt=0, le=365 * 24 * 3600)]
-
-Environment = dict[
-    Annotated[str, pydantic.Field(pattern=r"^[^=\x00]+$")],
-    Annotated[str, pydantic.Field(pattern=r"^[^\x00]*$")],
-]
+from orchestrator.asked.policies import Gate
+from orchestrator.asked.values import Amount, Count, Environment, Name, Seconds, Text
 
 Vendor = Literal["cpu", "nvidia", "amd"]
 Runner = Literal["V1", "V2"]
@@ -70,33 +48,6 @@ class RequestVerdict(StrEnum):
     AUTOSELECTED = "autoselected"
     UNSEEN = "unseen"
     """The engine failed for another reason before it could be read, or read only in emulation."""
-
-
-class ChangeKind(StrEnum):
-    """What became of a cell, or of one of its requests, since a baseline."""
-
-    REGRESSED = "regressed"
-    FIXED = "fixed"
-    UNCHANGED = "unchanged"
-    """It passes as before, with the same backends, layout and runner."""
-
-    DRIFT = "drift"
-    """It passes as before, but otherwise: nobody said whether that is good or bad."""
-
-    BROKEN_BEFORE = "broken before"
-    """It fails, and did so before."""
-
-    FLAKY = "flaky"
-    """It did not answer the same each time it was tried, although nothing had changed."""
-
-    INFRASTRUCTURE = "infrastructure"
-    """It says nothing about vLLM: it was not run, or failed for no reason of vLLM's."""
-
-    NO_BASELINE = "no baseline"
-    """The baseline has no answer to what it asks."""
-
-    MISPREDICTED = "predicted ≠ observed"
-    """An emulated engine did something else than the real card."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -284,28 +235,6 @@ class Suite:
     """The last rule that matches a cell is its expectation."""
 
     proof: Proof | None = None
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Waiver:
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
-
-    cells: str
-    category: str
-    """The failure that is excused; any other failure of these cells still blocks."""
-
-    reason: str
-    owner: str
-    link: str | None = None
-    expires: date | None = None
-    """Its last day, such as 2027-06-30; None where a release can't change any more."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Gate:
-    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
-
-    waivers: tuple[Waiver, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -12,6 +12,7 @@ import pydantic
 
 from jobs.contract.asked import NODES
 from jobs.contract.terms import Check, EngineMode
+from orchestrator.asked import waiver_file
 from orchestrator.asked.conf_files import ConfFiles, nearest
 from orchestrator.asked.config import (
     EMULATED,
@@ -19,12 +20,12 @@ from orchestrator.asked.config import (
     EMULATED_VENDORS,
     Backend,
     Build,
-    Gate,
     Hardware,
     Model,
     Proof,
     Suite,
 )
+from orchestrator.asked.policies import Gate
 from orchestrator.taxonomy import taxonomy
 
 Entry = TypeVar("Entry")
@@ -144,8 +145,9 @@ def _of_hardware(hardware: Hardware, said: Mapping[str, Any], place: str) -> Ite
 
 def _of_gate(gate: Gate, files: ConfFiles) -> Iterator[str]:
     for number, waiver in enumerate(gate.waivers):
-        place = files.place("gate", "waivers", str(number), "category")
-        yield from _of_category(waiver.category, place)
+        yield from waiver_file.of_one(waiver, files.place("gate", "waivers", str(number)))
+    for name in gate.waiver_files:
+        yield from waiver_file.read(name, files)[1]
 
 
 def _of_suite(suite: Suite, raw: Mapping[str, Any], files: ConfFiles) -> Iterator[str]:

@@ -1,10 +1,12 @@
 """May the release that a run looked at ship? Exits with 0 or 1."""
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
+from orchestrator.concluded.concerns import Concern
+from orchestrator.concluded.gate import Decision
 from orchestrator.errors import BLOCKED, SHIPS
 from orchestrator.kept.run_directory import find
 from orchestrator.run import conclude
@@ -17,16 +19,30 @@ def main(words: Sequence[str]) -> int:
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     decision = conclude(find(chosen.run)).decision
     console.print(decision.sentence())
-    if decision.demonstration is not None:
-        console.print(f"  {decision.demonstration.sentence()}")
-        for reason in decision.demonstration.reasons:
-            console.print(f"    {reason}")
-        for regression in decision.demonstration.regressions:
-            console.print(f"  regressed {regression.cell_id}: {regression.reason}")
-    for blocker in decision.blockers:
-        console.print(f"  {blocker.cell_id}: {blocker.verdict}: {blocker.reason}")
-    for waived in decision.waived:
-        console.print(f"  waived {waived.cell_id} ({waived.category}): {waived.waiver.reason}")
-    for waiver in decision.expired:
-        console.print(f"  the waiver of {waiver.cells} ({waiver.owner}) ended on {waiver.expires}")
+    for line in _evidence(decision):
+        console.print(f"  {line}")
     return SHIPS if decision.ships else BLOCKED
+
+
+def _evidence(decision: Decision) -> Iterator[str]:
+    if decision.demonstration is not None:
+        yield decision.demonstration.sentence()
+        yield from (f"  {reason}" for reason in decision.demonstration.reasons)
+    yield from map(_line, decision.blockers)
+    for each in decision.waived:
+        concern, waiver = each.concern, each.waiver
+        yield f"waived: {concern.cell_id}: {_what(concern)}: {waiver.reason} ({waiver.owner})"
+    for concern in decision.tolerated:
+        yield f"tolerated: {_line(concern)}"
+    for remark in decision.remarks:
+        owned = f"waiver of {remark.waiver.cells} ({remark.waiver.owner})"
+        yield f"{owned}, {remark.trouble}: {remark.text}"
+
+
+def _line(concern: Concern) -> str:
+    place = f"{concern.cell_id}: " if concern.cell_id else ""
+    return f"{place}{_what(concern)}: {concern.reason}"
+
+
+def _what(concern: Concern) -> str:
+    return f"{concern.kind} ({concern.category})" if concern.category else str(concern.kind)

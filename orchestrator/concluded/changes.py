@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from packaging.version import InvalidVersion, Version
 
+from orchestrator.asked import cell_ids
 from orchestrator.concluded.comparison import Side, compare, of_build
 from orchestrator.concluded.facts import Difference
 from orchestrator.concluded.matrix import Matrix
@@ -60,7 +61,7 @@ def _step(matrix: Matrix, before: str, after: str) -> Iterator[Change]:
     run = Side(name="this run", matrix=matrix)
     for change in compare(of_build(run, before), of_build(run, after)).cells:
         if change.differences:
-            card, model, backend, _ = change.cell_id.split("/")
+            card, model, backend, _ = cell_ids.parts(change.cell_id)
             yield Change(
                 card=card,
                 model=model,

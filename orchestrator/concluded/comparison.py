@@ -4,11 +4,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from orchestrator.asked.cells import Cell
-from orchestrator.asked.config import ChangeKind, FieldName
+from orchestrator.asked.config import FieldName
+from orchestrator.asked.policies import ChangeKind
 from orchestrator.concluded import kinds
 from orchestrator.concluded.facts import Difference
 from orchestrator.concluded.judge import Verdict
-from orchestrator.concluded.kinds import Known
+from orchestrator.concluded.kinds import Known, known
 from orchestrator.concluded.matrix import Matrix
 from orchestrator.concluded.questions import Questions, differing
 from orchestrator.concluded.requests import Request
@@ -82,7 +83,7 @@ def compare(base: Side, candidate: Side) -> Comparison:
     with those of the same name. Both are held against what is expected of the candidate.
     """
     baseline = _Baseline(base)
-    now = (_known(candidate.matrix, cell) for cell in candidate.matrix.cells)
+    now = (known(candidate.matrix, cell) for cell in candidate.matrix.cells)
     return Comparison(
         base=base.name,
         candidate=candidate.name,
@@ -107,7 +108,7 @@ class _Baseline:
 
     def counterpart(self, cell: Cell) -> Known | None:
         same = self.questions(cell.build.name).same(cell)
-        return _known(self.side.matrix, same) if same else None
+        return known(self.side.matrix, same) if same else None
 
     def questions(self, build: str) -> Questions:
         """What a build of the candidate is to be compared with."""
@@ -120,11 +121,6 @@ class _Baseline:
             alone = len(self._builds) == 1
             asked = [cell for cell in cells if alone or cell.build.name == build]
             yield from (cell.id for cell in questions.unasked(asked))
-
-
-def _known(matrix: Matrix, cell: Cell) -> Known:
-    mispredicted = tuple(str(each) for each in matrix.disagreements if each.cell_id == cell.id)
-    return Known(cell=cell, record=matrix.record(cell), mispredicted=mispredicted)
 
 
 def _change(baseline: _Baseline, now: Known) -> CellChange:
@@ -143,11 +139,11 @@ def _change(baseline: _Baseline, now: Known) -> CellChange:
     )
 
 
-def _answer(known: Known) -> Answer:
-    build = known.record.build if known.record else None
+def _answer(cell: Known) -> Answer:
+    build = cell.record.build if cell.record else None
     return Answer(
-        verdict=known.verdict,
-        category=known.category,
+        verdict=cell.verdict,
+        category=cell.category,
         vllm_version=build.vllm_version if build else None,
     )
 

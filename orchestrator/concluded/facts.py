@@ -30,6 +30,9 @@ class Difference:
 
     after: str | None
 
+    def __str__(self) -> str:
+        return f"{self.fact}: {self.before or '-'} → {self.after or '-'}"
+
 
 def facts(record: Record | None) -> Facts | None:
     """None where the cell was not run: that says nothing about a build."""

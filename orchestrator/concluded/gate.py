@@ -3,148 +3,152 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
-from fnmatch import fnmatchcase
 
-from orchestrator.asked.config import Gate, Proof, Waiver
+from orchestrator.asked.cells import Cell
+from orchestrator.asked.config import Proof
+from orchestrator.asked.policies import ChangeKind, ConcernKind, Gate
+from orchestrator.concluded import concerns, limits, summary, waivers
+from orchestrator.concluded.comparison import Comparison
+from orchestrator.concluded.concerns import Concern
 from orchestrator.concluded.judge import Verdict
+from orchestrator.concluded.kinds import known
 from orchestrator.concluded.matrix import Matrix
-from orchestrator.concluded.proof import Demonstration, Standing, is_witness, weigh
-from orchestrator.taxonomy import PREDICTION_DIFFERS
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Blocker:
-    cell_id: str
-    verdict: Verdict
-    category: str | None
-    reason: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Waived:
-    cell_id: str
-    category: str
-    waiver: Waiver
+from orchestrator.concluded.proof import Demonstration, is_witness, weigh
+from orchestrator.concluded.waivers import Remark, Seen, Waived
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Decision:
+    policy: str
     cells: int
+    """That are to be shipped."""
+
     passed: int
-    blockers: tuple[Blocker, ...]
+    blockers: tuple[Concern, ...]
+    """The gravest first."""
+
     waived: tuple[Waived, ...]
-    expired: tuple[Waiver, ...]
-    """Waivers that would have fitted, but their day has passed."""
+    tolerated: tuple[Concern, ...]
+    """What the policy lets pass."""
+
+    remarks: tuple[Remark, ...] = ()
+    """What is wrong with waivers."""
+
+    places: tuple[str, ...] = ()
+    """Kinds of card that the run is about."""
 
     confirmed: int = 0
     """How many predictions a real card has made true."""
+
+    comparison: Comparison | None = None
+    """With the baseline, if there is one."""
 
     demonstration: Demonstration | None = None
     """What the run says about the suite's claim, if it has one."""
 
     @property
     def ships(self) -> bool:
-        proven = self.demonstration is None or self.demonstration.standing is Standing.PROVEN
-        return proven and not self.blockers and not self.regressions
-
-    @property
-    def regressions(self) -> int:
-        return 0 if self.demonstration is None else len(self.demonstration.regressions)
+        return not self.blockers
 
     def sentence(self) -> str:
         """The whole answer in one sentence."""
-        if self.ships:
-            waived = f", {len(self.waived)} waived" if self.waived else ""
-            confirmed = f", {self.confirmed} confirmed by a real card" if self.confirmed else ""
-            return f"ships: {self.passed} of {self.cells} cells passed{waived}{confirmed}"
-        mistaken = [each for each in self.blockers if each.category == PREDICTION_DIFFERS]
-        others = [each for each in self.blockers if each not in mistaken]
-        troubles = [f"{_listed(others)} of {self.cells} cells"] if others else []
-        if mistaken:
-            differ = "prediction differs" if len(mistaken) == 1 else "predictions differ"
-            troubles.append(f"{len(mistaken)} {differ} from a real card")
-        if self.demonstration is not None and self.demonstration.standing is not Standing.PROVEN:
-            troubles.append(f"the claim is {self.demonstration.standing}")
-        if self.regressions:
-            troubles.append(f"{self.regressions} regressed with the fix")
-        return f"blocked: {'; '.join(troubles)}"
-
-
-def decide(matrix: Matrix, gate: Gate, *, today: date, proof: Proof | None = None) -> Decision:
-    """
-    Ship only if every cell passed or its very failure is waived.
-
-    With a *proof* its claim has to be proven besides, and nothing may pass without the
-    fix and fail with it. The other builds are witnesses: their cells may fail, but not be missing.
-    """
-    shipped = [cell for cell in matrix.cells if not is_witness(cell, proof)]
-    blockers: list[Blocker] = []
-    waived: list[Waived] = []
-    expired: list[Waiver] = []
-    for blocker in [*_not_passed(matrix, proof), *_mistaken(matrix)]:
-        fitting = [*_fitting(gate, blocker)]
-        valid = [waiver for waiver in fitting if not _expired(waiver, today)]
-        expired += [waiver for waiver in fitting if waiver not in valid]
-        if valid and blocker.category is not None:
-            excused = Waived(cell_id=blocker.cell_id, category=blocker.category, waiver=valid[0])
-            waived.append(excused)
-        else:
-            blockers.append(blocker)
-    return Decision(
-        cells=len(shipped),
-        passed=sum(matrix.verdict(cell) is Verdict.PASSED for cell in shipped),
-        blockers=tuple(blockers),
-        waived=tuple(waived),
-        expired=tuple(dict.fromkeys(expired)),
-        confirmed=len(matrix.confirmed),
-        demonstration=None if proof is None else weigh(matrix, proof),
-    )
-
-
-def _not_passed(matrix: Matrix, proof: Proof | None) -> Iterator[Blocker]:
-    for cell in matrix.cells:
-        verdict, record = matrix.verdict(cell), matrix.record(cell)
-        if verdict is Verdict.PASSED or (verdict is Verdict.FAILED and is_witness(cell, proof)):
-            continue
-        yield Blocker(
-            cell_id=cell.id,
-            verdict=verdict,
-            category=record.judgement.category if record else None,
-            reason="; ".join(matrix.reasons(cell)),
+        if not self.ships:
+            return summary.blocked(self.blockers, cells=self.cells, places=self.places)
+        return summary.ships(
+            self.tolerated,
+            cells=self.cells,
+            passed=self.passed,
+            waived=len(self.waived),
+            fixed=len(self.comparison.of(ChangeKind.FIXED)) if self.comparison else 0,
+            confirmed=self.confirmed,
         )
 
 
-def _mistaken(matrix: Matrix) -> Iterator[Blocker]:
-    """Cells whose emulated engine did something else than a real card, whatever their verdict."""
-    for cell in matrix.cells:
-        differing = [str(each) for each in matrix.disagreements if each.cell_id == cell.id]
-        if differing:
-            yield Blocker(
-                cell_id=cell.id,
-                verdict=matrix.verdict(cell),
-                category=PREDICTION_DIFFERS,
-                reason="; ".join(differing),
-            )
+def decide(  # noqa: PLR0913  # a decision is made of these
+    matrix: Matrix,
+    gate: Gate,
+    *,
+    today: date,
+    proof: Proof | None = None,
+    comparison: Comparison | None = None,
+    unusable: str = "",
+) -> Decision:
+    """
+    Ship only if every cell passed, or what is wrong with it is waived or tolerated.
+
+    With a *proof* its claim has to be proven besides, and nothing may pass without the fix and
+    fail with it. The other builds are witnesses: their cells may fail, but not be missing.
+    *unusable* is why there is no comparison although the gate wants one.
+    """
+    demonstration = None if proof is None else weigh(matrix, proof)
+    found = [
+        *concerns.found(matrix, comparison=comparison, proof=proof, demonstration=demonstration),
+        *([Concern(kind=ConcernKind.BASELINE, reason=unusable)] if unusable else []),
+    ]
+    weighed = _weigh(found, gate, matrix.cells, today)
+    shipped = [cell for cell in matrix.cells if not is_witness(cell, proof)]
+    remarks = [*waivers.remarks(gate.waivers, found, _seen(matrix, shipped, comparison), today)]
+    blockers = [
+        *weighed.blocking,
+        *_shortfalls(gate, matrix, shipped, weighed.waived),
+        *_outlived(remarks),
+    ]
+    return Decision(
+        policy=gate.name,
+        cells=len(shipped),
+        passed=sum(matrix.verdict(cell) is Verdict.PASSED for cell in shipped),
+        blockers=tuple(sorted(blockers, key=_gravity)),
+        waived=weighed.waived,
+        tolerated=tuple(sorted(weighed.tolerated, key=_gravity)),
+        remarks=tuple(remarks),
+        places=tuple(dict.fromkeys(map(concerns.place, matrix.cells))),
+        confirmed=len(matrix.confirmed),
+        comparison=comparison,
+        demonstration=demonstration,
+    )
 
 
-def _fitting(gate: Gate, blocker: Blocker) -> Iterator[Waiver]:
-    """What was not run has shown nothing that could be excused."""
-    if blocker.verdict is not Verdict.NOT_RUN:
-        for waiver in gate.waivers:
-            if fnmatchcase(blocker.cell_id, waiver.cells) and waiver.category == blocker.category:
-                yield waiver
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Weighed:
+    blocking: tuple[Concern, ...]
+    waived: tuple[Waived, ...]
+    tolerated: tuple[Concern, ...]
 
 
-def _expired(waiver: Waiver, today: date) -> bool:
-    return waiver.expires is not None and waiver.expires < today
+def _weigh(found: Sequence[Concern], gate: Gate, cells: Sequence[Cell], today: date) -> _Weighed:
+    missing = {each.cell_id for each in found if each.kind is ConcernKind.NOT_RUN and each.cell_id}
+    bearable = limits.bearable(gate, [cell.id for cell in cells], missing)
+    blocking: list[Concern] = []
+    waived: list[Waived] = []
+    tolerated: list[Concern] = []
+    for concern in found:
+        fine = concern.kind is ConcernKind.NOT_RUN and concern.cell_id in bearable
+        if (waiver := waivers.excuse(concern, gate.waivers, today)) is not None:
+            waived.append(Waived(concern=concern, waiver=waiver))
+        elif fine or concern.kind in gate.tolerates:
+            tolerated.append(concern)
+        else:
+            blocking.append(concern)
+    return _Weighed(blocking=tuple(blocking), waived=tuple(waived), tolerated=tuple(tolerated))
 
 
-def _listed(blockers: Sequence[Blocker]) -> str:
-    """`2 failed (silent_fallback, timeout) and 1 not run`."""
-    parts: list[str] = []
-    for verdict in (Verdict.FAILED, Verdict.NOT_RUN):
-        alike = [blocker for blocker in blockers if blocker.verdict is verdict]
-        if alike:
-            kinds = ", ".join(dict.fromkeys(b.category for b in alike if b.category))
-            parts.append(f"{len(alike)} {verdict}" + (f" ({kinds})" if kinds else ""))
-    return " and ".join(parts)
+def _seen(matrix: Matrix, shipped: Sequence[Cell], comparison: Comparison | None) -> Seen:
+    return waivers.seen(matrix, [cell.id for cell in shipped], comparison)
+
+
+def _shortfalls(
+    gate: Gate, matrix: Matrix, shipped: Sequence[Cell], waived: Sequence[Waived]
+) -> Iterator[Concern]:
+    telling = {cell.id for cell in shipped if not known(matrix, cell).says_nothing}
+    telling |= {each.concern.cell_id for each in waived if each.concern.cell_id}
+    return limits.shortfalls(gate, [cell.id for cell in shipped], telling)
+
+
+def _outlived(remarks: Sequence[Remark]) -> Iterator[Concern]:
+    for remark in remarks:
+        if remark.blocks:
+            yield Concern(kind=ConcernKind.WAIVER, reason=f"{remark.waiver.cells}: {remark.text}")
+
+
+def _gravity(concern: Concern) -> int:
+    return [*ConcernKind].index(concern.kind)

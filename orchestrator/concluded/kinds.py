@@ -3,9 +3,11 @@
 from dataclasses import dataclass, replace
 
 from orchestrator.asked.cells import Cell
-from orchestrator.asked.config import ChangeKind, Expectation, FieldName, RequestVerdict
+from orchestrator.asked.config import Expectation, FieldName, RequestVerdict
+from orchestrator.asked.policies import ChangeKind
 from orchestrator.concluded.facts import Difference, differences, facts
 from orchestrator.concluded.judge import Verdict, judge
+from orchestrator.concluded.matrix import Matrix
 from orchestrator.concluded.record import Record
 from orchestrator.concluded.requests import Request
 from orchestrator.taxonomy import says_nothing_of_vllm, taxonomy
@@ -69,6 +71,11 @@ class Known:
         cell = replace(self.cell, expectation=expectation)
         judgement = judge(cell, record.build, record.attempt)
         return replace(self, cell=cell, record=replace(record, judgement=judgement))
+
+
+def known(matrix: Matrix, cell: Cell) -> Known:
+    mispredicted = tuple(str(each) for each in matrix.disagreements if each.cell_id == cell.id)
+    return Known(cell=cell, record=matrix.record(cell), mispredicted=mispredicted)
 
 
 def of_cell(then: Known | None, now: Known) -> ChangeKind:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.judge import Verdict
-from orchestrator.concluded.predictions import Disagreement, Observation, compare, observation
+from orchestrator.concluded.predictions import Disagreement, Observation, accuracy, observation
 from orchestrator.concluded.record import Record
 
 
@@ -45,10 +45,10 @@ def build(
     """
     latest = {record.cell_id: record for record in records}
     here = [observation(record, "this run") for record in latest.values()]
-    compared = compare(cells, latest, [*evidence, *filter(None, here)])
+    predicted = accuracy(cells, latest, [*evidence, *filter(None, here)])
     return Matrix(
         cells=tuple(cells),
         records=latest,
-        disagreements=compared.disagreements,
-        confirmed=compared.confirmed,
+        disagreements=predicted.disagreements,
+        confirmed=predicted.confirmed,
     )

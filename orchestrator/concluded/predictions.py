@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 from jobs.contract.builds import ProvisionedBuild
 from jobs.contract.seen import MoeGroup, ProbeReport
 from jobs.contract.terms import STRICT, EngineMode
+from orchestrator.asked import cell_ids
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.record import Record
 from orchestrator.taxonomy import says_nothing_of_vllm
@@ -50,7 +51,9 @@ class Disagreement:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Comparison:
+class Accuracy:
+    """How predictions fared."""
+
     disagreements: tuple[Disagreement, ...] = ()
     confirmed: tuple[str, ...] = ()
     """Ids of the emulated cells of which a real card did the very same."""
@@ -64,7 +67,7 @@ def observation(record: Record, source: str) -> Observation | None:
     facts = _facts(record)
     if facts is None or not _is_real(attempt.report, build):
         return None
-    hardware, model, backend, _ = record.cell_id.split("/")
+    hardware, model, backend, _ = cell_ids.parts(record.cell_id)
     return Observation(
         hardware=hardware,
         model=model,
@@ -81,9 +84,9 @@ def _is_real(report: ProbeReport, build: ProvisionedBuild) -> bool:
     return modes == {EngineMode.REAL} and report.emulated is None
 
 
-def compare(
+def accuracy(
     cells: Iterable[Cell], records: Mapping[str, Record], observations: Iterable[Observation]
-) -> Comparison:
+) -> Accuracy:
     """Later observations of a question replace earlier ones."""
     known = {_question(each): each for each in observations}
     disagreements: list[Disagreement] = []
@@ -93,7 +96,7 @@ def compare(
         disagreements += differing
         if not differing:
             confirmed.append(cell.id)
-    return Comparison(disagreements=tuple(disagreements), confirmed=tuple(confirmed))
+    return Accuracy(disagreements=tuple(disagreements), confirmed=tuple(confirmed))
 
 
 Question = tuple[str, ...]

@@ -6,6 +6,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Literal
 
+from orchestrator.asked import cell_ids
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Proof
 from orchestrator.concluded.judge import Verdict
@@ -113,8 +114,7 @@ def _by_question(cells: Iterable[Cell]) -> list[Question]:
     """Cells that ask the same of different builds, together."""
     questions: dict[str, dict[str, Cell]] = {}
     for cell in cells:
-        question, build = cell.id.rsplit("/", 1)
-        questions.setdefault(question, {})[build] = cell
+        questions.setdefault(cell_ids.question(cell.id), {})[cell_ids.build(cell.id)] = cell
     return [*questions.values()]
 
 
@@ -125,7 +125,7 @@ def _is_claimed(arms: Question, proof: Proof) -> bool:
 
 
 def _card(arms: Question) -> str:
-    return next(iter(arms.values())).id.split("/", 1)[0]
+    return cell_ids.card(next(iter(arms.values())).id)
 
 
 def _standing(claimed: Sequence[Question], objections: Iterable[_Objection]) -> Standing:
@@ -137,7 +137,7 @@ def _standing(claimed: Sequence[Question], objections: Iterable[_Objection]) -> 
 
 def _objections(matrix: Matrix, proof: Proof, arms: Question) -> Iterator[_Objection]:
     """Everything that keeps the cells of one question from proving the claim."""
-    card, question = _card(arms), next(iter(arms.values())).id.rsplit("/", 1)[0]
+    card, question = _card(arms), cell_ids.question(next(iter(arms.values())).id)
     wanted = {proof.before: Verdict.FAILED, proof.after: Verdict.PASSED}
     if proof.reverted is not None:
         wanted[proof.reverted] = Verdict.FAILED

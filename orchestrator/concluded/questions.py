@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 
-from orchestrator.asked import digests
+from orchestrator.asked import cell_ids, digests
 from orchestrator.asked.cell_requests import engine_args, environment
 from orchestrator.asked.cells import Cell
 
@@ -14,17 +14,17 @@ class Questions:
         self._asking: dict[str, dict[str, Cell]] = {}
         self._named: dict[str, Cell] = {}
         for cell in cells:
-            self._asking.setdefault(_key(cell), {})[name(cell)] = cell
-            self._named[name(cell)] = cell
+            self._asking.setdefault(_key(cell), {})[cell_ids.question(cell.id)] = cell
+            self._named[cell_ids.question(cell.id)] = cell
 
     def same(self, cell: Cell) -> Cell | None:
         """The one that asks the same; of several the one that has the same name."""
         asking = self._asking.get(_key(cell), {})
-        return asking.get(name(cell)) or next(iter(asking.values()), None)
+        return asking.get(cell_ids.question(cell.id)) or next(iter(asking.values()), None)
 
     def namesake(self, cell: Cell) -> Cell | None:
         """The one of the same name, whatever it asks."""
-        return self._named.get(name(cell))
+        return self._named.get(cell_ids.question(cell.id))
 
     def unasked(self, cells: Iterable[Cell]) -> Iterator[Cell]:
         """Those that ask what none of *cells* does."""
@@ -32,11 +32,6 @@ class Questions:
         for key, asking in self._asking.items():
             if key not in keys:
                 yield from asking.values()
-
-
-def name(cell: Cell) -> str:
-    """hardware/model/backend, as conf/ calls them."""
-    return cell.id.rsplit("/", 1)[0]
 
 
 def differing(one: Cell, other: Cell) -> Iterator[str]:

@@ -10,7 +10,7 @@ from statistics import median
 import pydantic
 
 from jobs.contract.terms import Check, EngineMode, Isolation
-from orchestrator.asked import digests
+from orchestrator.asked import cell_ids, digests
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import EMULATED
 from orchestrator.errors import ClusterError
@@ -100,7 +100,7 @@ class History:
         alike = [
             seconds
             for (cell_id, tried), seconds in self.seconds.items()
-            if tried == now and _is_emulated(cell_id) is (mode is EngineMode.EMULATED)
+            if tried == now and cell_ids.is_emulated(cell_id) is (mode is EngineMode.EMULATED)
         ]
         return median(alike) if alike else A_GUESS_S[mode]
 
@@ -143,9 +143,5 @@ def _shared_host(cell: Cell) -> Hashable:
 
 
 def _model_and_mode(cell_id: str) -> tuple[str, str]:
-    hardware, model, *_ = cell_id.split("/")
-    return model, EMULATED if _is_emulated(cell_id) else hardware
-
-
-def _is_emulated(cell_id: str) -> bool:
-    return cell_id.split("/", maxsplit=1)[0].endswith(EMULATED)
+    hardware, model, *_ = cell_ids.parts(cell_id)
+    return model, EMULATED if cell_ids.is_emulated(cell_id) else hardware

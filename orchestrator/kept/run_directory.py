@@ -20,7 +20,8 @@ from jobs.contract.asked import Home
 from jobs.contract.terms import STRICT
 from jobs.secrets import Redactor, redactor
 from orchestrator.asked.cells import Cell
-from orchestrator.asked.config import Gate, Proof
+from orchestrator.asked.config import Proof
+from orchestrator.asked.policies import Gate
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.predictions import Observation
 from orchestrator.errors import ClusterError, ConfigError

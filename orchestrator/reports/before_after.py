@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from orchestrator.asked import cell_ids
 from orchestrator.asked.config import FieldName
 from orchestrator.concluded.judge import Verdict
 from orchestrator.reports import wording
@@ -41,7 +42,7 @@ def lines(proof: ProofRow, cells: Iterable[CellRow]) -> list[Line]:
     questions: dict[str, list[CellRow]] = {}
     for row in cells:
         if row.build.name in proof.arms:
-            questions.setdefault(row.id.rsplit("/", 1)[0], []).append(row)
+            questions.setdefault(cell_ids.question(row.id), []).append(row)
     told = [
         rows
         for rows in questions.values()

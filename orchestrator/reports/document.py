@@ -1,19 +1,55 @@
 """The report as data, the form that other programs read: `--format json`, `report.schema.json`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import pydantic
 
 from jobs.contract.emulation import Emulated
+from orchestrator.asked.policies import ConcernKind, Waiver
 from orchestrator.concluded.changes import Change, between_releases
+from orchestrator.concluded.concerns import Concern
 from orchestrator.concluded.gate import Decision
+from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.matrix import Matrix
 from orchestrator.concluded.predictions import Disagreement
 from orchestrator.concluded.proof import Arm, Demonstration, Regression, Standing, arms
+from orchestrator.concluded.waivers import Trouble
 from orchestrator.reports import filling
 from orchestrator.reports.rows import CellRow
+
+Effect = Literal["blocks", "waived", "tolerated"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ConcernRow:
+    """Something that may keep the release from being shipped."""
+
+    kind: ConcernKind
+    effect: Effect
+    cell_id: str | None
+    """None: it is of a card, or of the run as a whole."""
+
+    verdict: Verdict | None
+    category: str | None
+    reason: str
+    since: str | None
+    """The vLLM that it is seen with, where the baseline has another."""
+
+    waiver: Waiver | None = None
+    """That excuses it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RemarkRow:
+    """What is wrong with a waiver."""
+
+    trouble: Trouble
+    blocks: bool
+    text: str
+    cells: tuple[str, ...]
+    waiver: Waiver
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -21,7 +57,16 @@ class GateRow:
     ships: bool
     sentence: str
     blockers: tuple[str, ...]
+    """Cells."""
+
     waived: tuple[str, ...]
+    """Cells."""
+
+    policy: str = ""
+    concerns: tuple[ConcernRow, ...] = ()
+    """What blocks first, and of that the gravest."""
+
+    remarks: tuple[RemarkRow, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,18 +119,13 @@ _adapter = pydantic.TypeAdapter(Document)
 
 
 def build(run: str, suite: str, matrix: Matrix, decision: Decision) -> Document:
-    waived = {each.cell_id for each in decision.waived}
+    waived = {each.concern.cell_id for each in decision.waived}
     demonstration = decision.demonstration
     parts = arms(demonstration.proof) if demonstration is not None else {}
     return Document(
         run=run,
         suite=suite,
-        gate=GateRow(
-            ships=decision.ships,
-            sentence=decision.sentence(),
-            blockers=tuple(dict.fromkeys(blocker.cell_id for blocker in decision.blockers)),
-            waived=tuple(each.cell_id for each in decision.waived),
-        ),
+        gate=_gate(decision),
         proof=_proof(demonstration) if demonstration is not None else None,
         cells=tuple(
             filling.row(matrix, cell, waived=cell.id in waived, arm=parts.get(cell.build.name))
@@ -106,6 +146,48 @@ def to_json(report: Document) -> str:
 def schema() -> dict[str, Any]:
     """The JSON Schema of `--format json`; docs/report.schema.json is a copy of it."""
     return _adapter.json_schema(mode="serialization")
+
+
+def _gate(decision: Decision) -> GateRow:
+    return GateRow(
+        ships=decision.ships,
+        sentence=decision.sentence(),
+        blockers=_cells(decision.blockers),
+        waived=_cells(each.concern for each in decision.waived),
+        policy=decision.policy,
+        concerns=(
+            *(_concern(each, "blocks") for each in decision.blockers),
+            *(_concern(each.concern, "waived", each.waiver) for each in decision.waived),
+            *(_concern(each, "tolerated") for each in decision.tolerated),
+        ),
+        remarks=tuple(
+            RemarkRow(
+                trouble=each.trouble,
+                blocks=each.blocks,
+                text=each.text,
+                cells=each.cells,
+                waiver=each.waiver,
+            )
+            for each in decision.remarks
+        ),
+    )
+
+
+def _cells(concerns: Iterable[Concern]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(each.cell_id for each in concerns if each.cell_id is not None))
+
+
+def _concern(concern: Concern, effect: Effect, waiver: Waiver | None = None) -> ConcernRow:
+    return ConcernRow(
+        kind=concern.kind,
+        effect=effect,
+        cell_id=concern.cell_id,
+        verdict=concern.verdict,
+        category=concern.category,
+        reason=concern.reason,
+        since=concern.since,
+        waiver=waiver,
+    )
 
 
 def _proof(demonstration: Demonstration) -> ProofRow:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 
 from jobs.contract.seen import AttentionGroup, MoeGroup, RankSeen, Rejection, Selection
 from jobs.contract.terms import EngineMode, Isolation
+from orchestrator.asked import cell_ids
 from orchestrator.asked.config import FieldName, RequestVerdict
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.proof import Arm
@@ -118,4 +119,4 @@ class CellRow:
     @property
     def card(self) -> str:
         """The hardware as people must see it: `h100-emulated` where it is not there."""
-        return self.id.split("/", 1)[0]
+        return cell_ids.card(self.id)

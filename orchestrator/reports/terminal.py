@@ -39,6 +39,9 @@ def _parts(report: Document) -> Iterator[RenderableType]:
         yield from _proof(report.proof, report.cells)
     if note := wording.emulation(report):
         yield Text(note, style="dim")
+    for remark in report.gate.remarks:
+        style = "bold red" if remark.blocks else "yellow"
+        yield Text(f"waiver of {remark.waiver.cells}, {remark.trouble}: {remark.text}", style=style)
     style = "bold green" if report.gate.ships else "bold red"
     yield Text(f"gate {report.gate.sentence}", style=style)
 

@@ -147,9 +147,7 @@ def changelog(changes: Iterable[Change]) -> Iterator[tuple[str, list[tuple[str, 
 
 
 def _differences(differences: Iterable[Difference]) -> str:
-    return "; ".join(
-        f"{each.fact}: {each.before or NOTHING} → {each.after or NOTHING}" for each in differences
-    )
+    return "; ".join(map(str, differences))
 
 
 def _title(rows: list[CellRow]) -> str:

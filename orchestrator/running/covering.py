@@ -8,6 +8,8 @@ on a card, a model in a build. So cells go first that show pairs of values not s
 import zlib
 from collections.abc import Iterable, Sequence
 
+from orchestrator.asked import cell_ids
+
 Pairs = tuple[tuple[str, str, str], ...]
 """Which two axes, and a value of each."""
 
@@ -39,7 +41,7 @@ def coverage(cell_ids: Iterable[str], of: Iterable[str]) -> float:
 
 
 def _pairs(cell_id: str) -> Pairs:
-    hardware, model, backend, build = cell_id.split("/")
+    hardware, model, backend, build = cell_ids.parts(cell_id)
     return (
         ("hardware model", hardware, model),
         ("hardware backend", hardware, backend),

@@ -253,7 +253,7 @@ def test_what_only_shows_late_is_found_early_too() -> None:
         ("deadlines.provision=1e10", "deadlines.provision: Input should be less than or equal to"),
         ("quiet_s=1e10", "quiet_s: Input should be less than or equal to"),
         ("deadlines.lod=5", "deadlines: \"lod\" is not one of 'provision', "),
-        ("gate=null", "gate: null is no choice; allowed: demo"),
+        ("gate=null", "gate: null is no choice; allowed: nightly, release"),
         ("model.llama.path=???", "Missing mandatory value: model.llama.path"),
         ("model.llama.path='${nope}'", "nope"),
         (

@@ -4,11 +4,12 @@ from datetime import date
 
 import pytest
 
-from orchestrator.asked.config import Gate, Waiver
+from orchestrator.asked.policies import Gate, Waiver
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import Decision, decide
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.record import Record
+from orchestrator.concluded.waivers import Trouble
 from tests.builders import a_cell, a_record
 
 CELL = a_cell()
@@ -61,7 +62,8 @@ def test_an_expired_waiver_blocks_again_and_is_named() -> None:
     decided = decision(a_record(verdict=Verdict.FAILED, category="timeout"), expired)
 
     assert not decided.ships
-    assert decided.expired == (expired,)
+    [remark] = decided.remarks
+    assert (remark.trouble, remark.waiver) == (Trouble.EXPIRED, expired)
 
 
 def test_a_waiver_holds_on_its_last_day() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from jobs.contract.seen import Engine, ProbeReport
 from jobs.contract.terms import EngineMode, Phase
-from orchestrator.asked.config import Gate, Waiver
+from orchestrator.asked.policies import Gate, Waiver
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import Decision, decide
 from orchestrator.concluded.judge import Verdict

@@ -6,7 +6,8 @@ from datetime import date
 
 import pytest
 
-from orchestrator.asked.config import Expectation, Gate, Proof, Waiver
+from orchestrator.asked.config import Expectation, Proof
+from orchestrator.asked.policies import Gate, Waiver
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import Decision, decide
 from orchestrator.concluded.judge import Verdict

@@ -8,7 +8,8 @@ from typing import get_args
 import pytest
 
 from jobs.secrets import SHORTEST, redactor
-from orchestrator.asked.config import FieldName, Gate, RequestVerdict
+from orchestrator.asked.config import FieldName, RequestVerdict
+from orchestrator.asked.policies import Gate
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.requests import Request
 from orchestrator.errors import ClusterError

@@ -15,7 +15,8 @@ from jobs.contract.builds import Patch
 from jobs.contract.seen import MoeGroup, PhaseTime, RankSeen, Rejection
 from jobs.contract.terms import Phase
 from orchestrator.asked.cells import Cell
-from orchestrator.asked.config import Asked, Expectation, Gate, Waiver
+from orchestrator.asked.config import Asked, Expectation
+from orchestrator.asked.policies import Gate, Waiver
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import decide
 from orchestrator.concluded.judge import judge, not_run

@@ -14,7 +14,8 @@ from jobs.contract.emulation import Emulated, PackageSet
 from jobs.contract.seen import ProbeReport, Rejection, Selection
 from orchestrator.asked import cell_requests
 from orchestrator.asked.cells import Cell
-from orchestrator.asked.config import Asked, Gate, Proof
+from orchestrator.asked.config import Asked, Proof
+from orchestrator.asked.policies import Gate
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import decide
 from orchestrator.concluded.judge import judge

@@ -9,7 +9,8 @@ import pytest
 
 from jobs.contract.builds import Patch
 from orchestrator.asked.cells import Cell
-from orchestrator.asked.config import Expectation, Gate, Waiver
+from orchestrator.asked.config import Expectation
+from orchestrator.asked.policies import Gate, Waiver
 from orchestrator.concluded.judge import Verdict
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.kept import run_directory

@@ -25,7 +25,7 @@ usage: vllm-matrix COMMAND ...
   nodes [--address ADDRESS]      what the cluster has
   submit [--address URL] [KEY=VALUE ...]   run on a cluster, through its Jobs API, and follow it
   attach [SUBMISSION]            come back to a run that was submitted
-  report RUN [--format FORMAT]   the matrix again: terminal, md, json, junit
+  report RUN [--format FORMAT]   the matrix again: terminal, pr, md, json, junit
   explain RUN CELL               everything known of one cell
   gate RUN                       may it ship?
 

@@ -2,6 +2,12 @@
 
 import signal
 
+from hypothesis import settings
+
+# How long an example takes is a matter of what else the machine does.
+settings.register_profile("without deadlines", deadline=None)
+settings.load_profile("without deadlines")
+
 
 def pytest_configure() -> None:
     """

@@ -1,4 +1,4 @@
-"""Show a run's matrix: on the screen, or as md, json or junit."""
+"""Show a run's matrix: on the screen, or for a pull request, a page, a program or CI."""
 
 import argparse
 import sys
@@ -12,7 +12,12 @@ from orchestrator.reports import junit, markdown, terminal
 from orchestrator.reports.document import to_json
 from orchestrator.run import conclude
 
-TEXTS = {"md": markdown.to_markdown, "json": to_json, "junit": junit.to_junit}
+TEXTS = {
+    "pr": markdown.to_comment,
+    "md": markdown.to_markdown,
+    "json": to_json,
+    "junit": junit.to_junit,
+}
 
 
 def main(words: Sequence[str]) -> int:

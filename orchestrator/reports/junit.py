@@ -3,7 +3,6 @@
 Skipped is what does not block: a waived failure, and one of a build that is there to fail.
 """
 
-import re
 from collections.abc import Iterable
 
 from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
@@ -11,17 +10,15 @@ from junitparser import Error, Failure, JUnitXml, Skipped, TestCase, TestSuite
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.predictions import Disagreement
 from orchestrator.concluded.proof import Standing
-from orchestrator.reports import wording
+from orchestrator.reports import foreign, wording
 from orchestrator.reports.document import Document, ProofRow
 from orchestrator.reports.rows import CellRow
-
-_NOT_XML = re.compile("[^\t\n -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def to_junit(report: Document) -> str:
     xml = JUnitXml("vllm-matrix")
     for title, rows in wording.sections(report.cells):
-        suite = TestSuite(_printable(title))
+        suite = TestSuite(foreign.xml(title))
         for row in rows:
             suite.add_testcase(_case(row))
         xml.add_testsuite(suite)
@@ -36,7 +33,7 @@ def to_junit(report: Document) -> str:
 def _case(row: CellRow) -> TestCase:
     case = TestCase(f"{row.model}/{row.backend}", f"{row.card}.{row.build.name}")
     case.time = row.seconds or 0.0
-    why = _printable(wording.why(row))
+    why = foreign.xml(wording.why(row))
     match row.verdict:
         case Verdict.FAILED if row.waived:
             case.result = [Skipped(f"waived: {why}")]
@@ -44,7 +41,7 @@ def _case(row: CellRow) -> TestCase:
             case.result = [Skipped(f"{row.arm}: {why}")]
         case Verdict.FAILED:
             failure = Failure(why, row.category)
-            failure.text = _printable("\n".join(wording.help_with(row)))
+            failure.text = foreign.xml("\n".join(wording.help_with(row)))
             case.result = [failure]
         case Verdict.NOT_RUN:
             case.result = [Error(why)]
@@ -57,14 +54,14 @@ def _disagreements(disagreements: Iterable[Disagreement]) -> TestSuite:
     suite = TestSuite("predicted ≠ observed")
     for each in disagreements:
         case = TestCase(f"{each.cell_id} {each.field}", "predictions")
-        case.result = [Failure(_printable(str(each)), "prediction_differs")]
+        case.result = [Failure(foreign.xml(str(each)), "prediction_differs")]
         suite.add_testcase(case)
     return suite
 
 
 def _proof(proof: ProofRow) -> TestSuite:
-    case = TestCase(_printable(proof.claim), "proof")
-    why = _printable("\n".join([proof.sentence, *proof.reasons]))
+    case = TestCase(foreign.xml(proof.claim), "proof")
+    why = foreign.xml("\n".join([proof.sentence, *proof.reasons]))
     match proof.standing:
         case Standing.NOT_PROVEN:
             case.result = [Failure(why, "not_proven")]
@@ -75,8 +72,3 @@ def _proof(proof: ProofRow) -> TestSuite:
     suite = TestSuite("proof")
     suite.add_testcase(case)
     return suite
-
-
-def _printable(text: str) -> str:
-    """XML has no way to write most control characters, surrogates, and two more."""
-    return _NOT_XML.sub("\N{REPLACEMENT CHARACTER}", text)

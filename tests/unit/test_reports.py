@@ -121,15 +121,6 @@ gate blocked: 1 not run of 3 cells\
 """)
 
 
-def test_foreign_text_cannot_become_markup_in_markdown() -> None:
-    text = markdown.to_markdown(a_document())
-
-    assert "<script>" not in text
-    assert text.splitlines()[0] == snapshot(
-        "**blocked: 1 failed (silent\\_fallback) and 1 not run of 3 cells** (suite `demo`)"
-    )
-
-
 def test_junit_tells_failed_from_not_run_and_from_waived() -> None:
     tree = ET.fromstring(junit.to_junit(a_document(WAIVER)))
     outcomes = {

@@ -99,41 +99,23 @@ def a_document(proof: Proof | None = PROOF) -> Document:
 def test_markdown_begins_with_the_verdict_and_a_table_of_before_and_after() -> None:
     text = markdown.to_markdown(a_document())
 
-    assert text[: text.index("<details>")] == snapshot("""\
+    assert text[: text.index("### Cards")] == snapshot("""\
 **proven: a draft gets what is asked for it, on 1 of 1 cards**
+
+**ships: 2 of 2 cells passed** (suite `seed`, run `x`)
 
 | card | target asked | draft asked | before: `old` | after: `new` | attempt: `first` |
 |---|---|---|---|---|---|
 | mi300x-emulated | auto | TRITON\\_ATTN | ❌ TRITON\\_ATTN → ROCM\\_ATTN dropped, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC |
 | _mi300x-emulated_ | _auto_ | _unset_ | ✅ ROCM\\_ATTN inherited, LBNHC | ✅ ROCM\\_ATTN inherited, LBNHC | ❌ kv\\_layout\\_conflict |
 
-Model: `llama`. _Italic_: not part of the claim.
+Model: `llama`. _Italic_: not part of the claim. Nothing that passes without the fix fails with it.
 
-**Regressions with the fix:** none
-
-**Regressions of other attempts, against the fix:** 1
+### Regressions of other attempts, against the fix
 
 - `mi300x-emulated/llama/flex/first` passes with new, fails here: expected that it runs, but kv\\_layout\\_conflict in load: ValueError: No KV cache layout satisfies every supported set: \\[\\['A'\\], \\['B\\|C'\\]\\]
 
-<sub>6 of 6 cells are emulated: vLLM's own start-up code ran on tensors without storage in a process that believes it has the card; no kernel ran and no weight was loaded. Package sets: vllm-rocm (flydsl==1.0; assumed: aiter).</sub>
-
-**ships: 2 of 2 cells passed** (suite `seed`)
-
 """)
-
-
-def test_markdown_folds_the_matrix_so_that_github_still_renders_its_tables() -> None:
-    folded = markdown.to_markdown(a_document()).split("<details>", 1)[1]
-
-    assert folded.startswith("\n<summary>The whole matrix: 6 cells</summary>\n\n### ")
-    assert folded.endswith("\n\n</details>\n")
-
-
-def test_every_row_of_a_table_has_as_many_cells_as_its_head() -> None:
-    text = markdown.to_markdown(a_document()).replace("\\|", "")
-    tables = [part for part in text.split("\n\n") if part.startswith("|")]
-
-    assert [len({line.count("|") for line in table.splitlines()}) for table in tables] == [1] * 4
 
 
 def test_the_screen_shows_the_same_table_and_names_regressions() -> None:

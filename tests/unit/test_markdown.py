@@ -11,7 +11,8 @@ from markdown_it import MarkdownIt
 
 from jobs.contract.seen import ProbeReport
 from orchestrator.asked.cells import Cell
-from orchestrator.asked.config import Asked, Expectation, Gate, Waiver
+from orchestrator.asked.config import Asked, Expectation
+from orchestrator.asked.policies import Gate, Waiver
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import decide
 from orchestrator.concluded.judge import judge

@@ -151,7 +151,8 @@ class MixedCluster:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _all(self) -> list[int]:
-        return marked.carrying(f"{TOKEN}={self.token}")
+        """Ray's agents write their title over their environment, and outlive their raylet."""
+        return [*marked.carrying(f"{TOKEN}={self.token}"), *marked.holding(self._folder)]
 
     def _bring_up(self, kind: NodeKind, *, is_new: bool = False) -> None:
         log = self._folder / f"{kind.name}.log"

@@ -6,6 +6,7 @@ engine core under emulated cards. `scripts/cluster-demo` starts it; it answers 0
 matrices are one, and nothing is left.
 """
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -68,8 +69,13 @@ class Trip:
         return (
             f"{self.way.name}: {self.seconds:.0f} s, exit code {self.code}, "
             f"{passed} of {len(self.document['cells'])} cells passed on {len(nodes)} nodes, "
-            f"{again} tried again"
+            f"{again} tried again, matrix {self.digest}"
         )
+
+    @property
+    def digest(self) -> str:
+        """The same for the same answer."""
+        return hashlib.sha256(json.dumps(self.answer(), sort_keys=True).encode()).hexdigest()[:12]
 
     def answer(self) -> dict[str, Any]:
         """Less what differs from one try to the next."""
@@ -101,7 +107,7 @@ WAYS = (
         name="vllm-matrix submit",
         words=lambda cluster, runs: [
             *_python("-m", "orchestrator", "submit", f"--address={cluster.jobs_url}"),
-            *(*SUITE, f"runs={runs}"),
+            *(*SUITE, f"runs={runs}", f"cluster.runs={runs.with_suffix('.there')}"),
         ],
     ),
 )
@@ -109,6 +115,7 @@ WAYS = (
 
 def main() -> int:
     folder = Path(tempfile.mkdtemp(prefix="matrix-ways-"))
+    _say(f"{' '.join(SUITE)}, by {len(WAYS)} ways: {', '.join(way.name for way in WAYS)}")
     began = time.monotonic()
     cluster = MixedCluster(FIVE, takes_jobs=True)
     with cluster:
@@ -123,7 +130,8 @@ def main() -> int:
     if differing or left:
         _say(f"the runs are in {folder}")
         return 1
-    _say(f"{len(trips)} matrices of {len(trips[0].document['cells'])} cells are one; nothing left")
+    count = len(trips[0].document["cells"])
+    _say(f"the {len(trips)} matrices of {count} cells are identical, and nothing is left behind")
     shutil.rmtree(folder)
     return 0
 

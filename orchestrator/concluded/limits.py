@@ -30,7 +30,7 @@ def shortfalls(gate: Gate, cells: Sequence[str], tell: Collection[str]) -> Itera
             yield Concern(
                 kind=ConcernKind.COVERAGE,
                 reason=f"{telling} of {len(group.cells)} cells of {group.name} say something "
-                f"about vLLM, and {needed:.0%} have to",
+                f"about vLLM, and {needed * 100:.3g} % have to",
             )
 
 

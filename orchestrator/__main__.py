@@ -2,6 +2,7 @@
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -10,29 +11,13 @@ from rich.console import Console
 from rich.markup import escape
 
 from orchestrator import discretion
-from orchestrator.asked.conf_files import nearest
-from orchestrator.errors import ClusterError, ConfigError, RunError, StoppedError
+from orchestrator.commands import COMMANDS, unknown
+from orchestrator.errors import SHIPS, ClusterError, ConfigError, RunError, StoppedError
 from orchestrator.supervise import supervised
+from orchestrator.version import VERSION
 
-COMMANDS = ("run", "plan", "nodes", "submit", "attach", "report", "explain", "gate")
 HELP = ("-h", "--help", "help")
-
-USAGE = """\
-usage: vllm-matrix COMMAND ...
-
-  run [-m] [KEY=VALUE ...]       run a suite (suite=demo) or cells (hardware=[cpu] model=[...] ...)
-  plan [-m] [KEY=VALUE ...]      which cell would go where; starts nothing
-  nodes [--address ADDRESS]      what the cluster has
-  submit [--address URL] [KEY=VALUE ...]   run on a cluster, through its Jobs API, and follow it
-  attach [SUBMISSION]            come back to a run that was submitted
-  report RUN [--format FORMAT]   the matrix again: terminal, pr, md, json, junit
-  explain RUN CELL               everything known of one cell
-  gate RUN                       may it ship?
-
-`python -m orchestrator KEY=VALUE ...` is `vllm-matrix run KEY=VALUE ...`.
-Exit codes: 0 ships, 1 blocked, 2 configuration or usage, 3 nothing to run,
-4 infrastructure, 130 interrupted.
-"""
+VERSIONS = ("-V", "--version", "version")
 
 
 def main() -> None:
@@ -62,6 +47,10 @@ def answer(words: Sequence[str]) -> int:
         return _told(ClusterError(f"{error.filename or 'the output'}: {error.strerror or error}"))
     except KeyboardInterrupt:
         return StoppedError.exit_code
+    # Python's own exit code for it means "blocked" here.
+    except Exception:  # noqa: BLE001  a mistake of ours
+        traceback.print_exc()
+        return RunError.exit_code
 
 
 def _supervised(words: Sequence[str]) -> int:
@@ -73,7 +62,7 @@ def _supervised(words: Sequence[str]) -> int:
 
 def _runs(words: Sequence[str]) -> bool:
     """Whether the words are of the command that runs cells, whose name may be left out."""
-    return not words or words[0] not in {*COMMANDS, *HELP} - {"run"}
+    return bool(words) and words[0] not in {*COMMANDS, *HELP, *VERSIONS} - {"run"}
 
 
 def _told(error: RunError) -> int:
@@ -85,24 +74,30 @@ def _told(error: RunError) -> int:
 
 def _command(words: Sequence[str]) -> Callable[[], int]:
     match [*words]:
-        case [word, *_] if word in HELP:
-            return _usage
+        case []:
+            # A script whose variable is empty must not be told that all is well.
+            return lambda: _helped([]) or ConfigError.exit_code
+        case [word, *rest] if word in HELP:
+            return lambda: _helped(rest)
+        case [word] if word in VERSIONS:
+            return _version
         case [name, *rest] if name in COMMANDS:
             module = import_module(f"orchestrator.commands.{name}")
             return lambda: int(module.main(rest))
         case [name, *_] if "=" not in name and not name.startswith(("-", "+", "~")):
-            allowed = ", ".join(COMMANDS)
-            raise ConfigError(
-                f'there is no command "{name}"; commands: {allowed}.{nearest(name, COMMANDS)}'
-            )
+            raise unknown(name)
         case _:
             module = import_module("orchestrator.commands.run")
             return lambda: int(module.main(words))
 
 
-def _usage() -> int:
-    sys.stdout.write(USAGE)
-    return 0
+def _helped(words: Sequence[str]) -> int:
+    return int(import_module("orchestrator.commands.help").main(words))
+
+
+def _version() -> int:
+    sys.stdout.write(f"vllm-matrix {VERSION}\n")
+    return SHIPS
 
 
 if __name__ == "__main__":

@@ -16,6 +16,16 @@ from collections.abc import Iterable
 
 SHIPS, BLOCKED = 0, 1
 
+EXIT_CODES = {
+    0: "ships (run, gate); shown (the others)",
+    1: "blocked",
+    2: "the configuration, a patch or the command line does not make sense",
+    3: "nothing to run",
+    4: "infrastructure: Ray, a node, a disk or the network",
+    70: "a mistake in vllm-matrix itself, with its traceback",
+    130: "interrupted; what finished is kept, and the same command goes on",
+}
+
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, a polite kill, and a terminal that was closed."""
 
@@ -27,6 +37,7 @@ def heeded() -> tuple[signal.Signals, ...]:
 
 class RunError(Exception):
     exit_code = 70
+    """Of a mistake of ours."""
 
 
 class ConfigError(RunError):

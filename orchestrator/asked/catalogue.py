@@ -5,7 +5,7 @@ import functools
 import pydantic
 import yaml
 
-from orchestrator.asked.compose import CONF
+from orchestrator.asked.conf_files import CONF
 from orchestrator.asked.config import Hardware
 from orchestrator.errors import ConfigError
 

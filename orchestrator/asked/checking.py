@@ -62,11 +62,11 @@ def _with_files(gate: Gate, files: ConfFiles) -> Gate:
 
 
 def _evidence(config: Config, files: ConfFiles) -> tuple[str, ...]:
-    """The folder beside conf/, if there is one and nothing else was said."""
+    """A folder here, or else beside conf/, if there is one and nothing else was said."""
     if config.evidence is not None:
         return tuple(str(Path(path).expanduser().absolute()) for path in config.evidence)
-    beside = files.folders[0].parent / "evidence"
-    return (str(beside),) if beside.is_dir() else ()
+    folders = (folder / "evidence" for folder in (Path.cwd(), files.folders[0].parent))
+    return tuple(str(folder) for folder in folders if folder.is_dir())[:1]
 
 
 def build_specs(config: Config) -> dict[str, BuildSpec]:

@@ -21,13 +21,9 @@ from omegaconf.errors import OmegaConfBaseException
 from orchestrator import discretion
 from orchestrator.asked import checking
 from orchestrator.asked.checking import SENSELESS, UNKNOWN
-from orchestrator.asked.conf_files import AXES, ConfFiles, nearest
+from orchestrator.asked.conf_files import AXES, CONF, ConfFiles, nearest
 from orchestrator.asked.config import Config
 from orchestrator.errors import ConfigError
-
-_PACKAGE = Path(__file__).parents[1]
-CONF = next(folder for folder in (_PACKAGE / "conf", _PACKAGE.parent / "conf") if folder.is_dir())
-"""Beside the package in a checkout, inside of it when installed from a wheel."""
 
 _MISTAKES = (HydraException, OmegaConfBaseException, yaml.YAMLError, ValueError)
 

@@ -5,6 +5,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+_PACKAGE = Path(__file__).parents[1]
+INSTALLED = (_PACKAGE / "conf").is_dir()
+CONF = (_PACKAGE if INSTALLED else _PACKAGE.parent) / "conf"
+"""Beside the package in a checkout, inside of it when installed from a wheel."""
+
 AXES = ("hardware", "model", "backend", "build")
 
 

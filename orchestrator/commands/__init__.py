@@ -1,1 +1,23 @@
-"""One module per command; each has `main(words)`, which returns the exit code."""
+"""One module per command; each has `parser()`, and `main(words)`, which returns the exit code."""
+
+from orchestrator.asked.conf_files import nearest
+from orchestrator.errors import ConfigError
+
+COMMANDS = {
+    "run": "a suite or chosen cells; then the matrix, and the gate's answer",
+    "plan": "which cell would go where and why, and for how long; starts nothing",
+    "nodes": "what this machine or a cluster has, and what is wrong with it",
+    "submit": "run on a cluster, from a laptop, and follow it",
+    "attach": "come back to a run that was submitted",
+    "report": "the matrix again: terminal, pr, md, json, junit",
+    "explain": "everything known of one cell, and a command that runs it alone",
+    "gate": "may it ship?",
+    "help": "this text, or a command's",
+}
+
+
+def unknown(name: str) -> ConfigError:
+    return ConfigError(
+        f'there is no command "{name}"; commands: {", ".join(COMMANDS)}.'
+        f"{nearest(name, [*COMMANDS])}"
+    )

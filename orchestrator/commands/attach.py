@@ -1,21 +1,29 @@
 """Come back to a run that was submitted to a cluster, or to what it left."""
 
-import argparse
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
+from orchestrator.commands.parsing import Parser
 from orchestrator.commands.screen import screen
 from orchestrator.commands.submit import follow
 from orchestrator.remote import submissions
 
 
+def parser() -> Parser:
+    words = Parser("attach", __doc__, {"attach": "the newest run that was submitted from here"})
+    words.add_argument(
+        "submission", nargs="?", metavar="SUBMISSION", help="its id; without it, the newest"
+    )
+    words.add_argument(
+        "--address", metavar="URL", help="of the cluster's dashboard, if it is another now"
+    )
+    words.add_argument("--runs", metavar="FOLDER", default="runs", help="where runs are kept here")
+    return words
+
+
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser("vllm-matrix attach", description=__doc__)
-    parser.add_argument("submission", nargs="?", help="its id; without it, the newest from here")
-    parser.add_argument("--address", help="URL of the cluster's dashboard, if it is another now")
-    parser.add_argument("--runs", default="runs", help="the folder that runs are kept in here")
-    chosen = parser.parse_args(words)
+    chosen = parser().parse_args(words)
     runs = Path(chosen.runs)
     submission = submissions.remembered(runs, chosen.submission, chosen.address)
     say = partial(screen().print, style="dim", highlight=False, markup=False)

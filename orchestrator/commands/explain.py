@@ -1,12 +1,12 @@
 """Everything known of one cell, with a command that runs it alone."""
 
-import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from orchestrator import discretion, reports
 from orchestrator.asked.conf_files import nearest
+from orchestrator.commands.parsing import Parser
 from orchestrator.errors import SHIPS, ConfigError
 from orchestrator.kept.run_directory import find
 from orchestrator.reports import explain
@@ -17,11 +17,18 @@ from orchestrator.run import conclude
 LOG_LINES = 40
 
 
+def parser() -> Parser:
+    words = Parser(
+        "explain",
+        __doc__,
+        {"explain latest cpu/llama/triton_attn/v0_32": "what became of that cell, and why"},
+    ).runs()
+    words.add_argument("cell", metavar="CELL", help="its id: hardware/model/backend/build")
+    return words
+
+
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser("vllm-matrix explain", description=__doc__)
-    parser.add_argument("run", help="a run directory, its name, or `latest`")
-    parser.add_argument("cell", help="a cell's id: hardware/model/backend/build")
-    chosen = parser.parse_args(words)
+    chosen = parser().parse_args(words)
     run = find(chosen.run)
     document = reports.document_of(run, conclude(run))
     row = _row(document, chosen.cell)

@@ -1,10 +1,10 @@
 """May the release that a run looked at ship? Exits with 0 or 1."""
 
-import argparse
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console
 
+from orchestrator.commands.parsing import Parser
 from orchestrator.concluded.concerns import Concern
 from orchestrator.concluded.gate import Decision
 from orchestrator.errors import BLOCKED, SHIPS
@@ -12,10 +12,12 @@ from orchestrator.kept.run_directory import find
 from orchestrator.run import conclude
 
 
+def parser() -> Parser:
+    return Parser("gate", __doc__, {"gate latest": "the newest run"}).runs()
+
+
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser("vllm-matrix gate", description=__doc__)
-    parser.add_argument("run", help="a run directory, its name, or `latest`")
-    chosen = parser.parse_args(words)
+    chosen = parser().parse_args(words)
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     decision = conclude(find(chosen.run)).decision
     console.print(decision.sentence())

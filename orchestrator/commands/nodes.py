@@ -1,6 +1,5 @@
 """What the cluster has: its nodes, their accelerators, and what is wrong with them."""
 
-import argparse
 import dataclasses
 import json
 import sys
@@ -13,6 +12,7 @@ from rich.table import Table
 from orchestrator.asked import catalogue
 from orchestrator.asked.conf_files import nearest
 from orchestrator.asked.config import ClusterChoice
+from orchestrator.commands.parsing import Parser
 from orchestrator.commands.screen import screen
 from orchestrator.errors import SHIPS
 from orchestrator.running.cluster import Node, Room, this_machine
@@ -41,11 +41,24 @@ class Inventory:
     authentication: Literal["on", "off", "loopback", "unknown", "local"]
 
 
+def parser() -> Parser:
+    words = Parser(
+        "nodes",
+        __doc__,
+        {
+            "nodes": "this machine, as a run would use it",
+            "nodes --address 10.0.0.1:6379": "a Ray cluster, by the address of its head",
+        },
+    )
+    words.add_argument(
+        "--address", metavar="ADDRESS", help="a running Ray cluster; without it, this machine"
+    )
+    words.add_argument("--format", choices=("terminal", "json"), default="terminal")
+    return words
+
+
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser("vllm-matrix nodes", description=__doc__)
-    parser.add_argument("--address", help="a running Ray cluster; without it, this machine")
-    parser.add_argument("--format", choices=("terminal", "json"), default="terminal")
-    chosen = parser.parse_args(words)
+    chosen = parser().parse_args(words)
     found = _checked(_inventory(ClusterChoice(address=chosen.address)))
     if chosen.format == "json":
         sys.stdout.write(f"{json.dumps(_document(found), indent=1)}\n")

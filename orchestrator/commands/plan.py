@@ -13,6 +13,7 @@ from orchestrator.asked.cells import Cell
 from orchestrator.asked.compose import compose
 from orchestrator.asked.config import Config
 from orchestrator.commands.nodes import nodes_of
+from orchestrator.commands.parsing import Parser
 from orchestrator.commands.screen import screen
 from orchestrator.errors import SHIPS
 from orchestrator.kept import history, reuse, run_directory
@@ -25,9 +26,22 @@ from orchestrator.running.plan import Plan, make_plan
 from orchestrator.running.progress import duration
 
 
+def parser() -> Parser:
+    return Parser(
+        "plan",
+        __doc__,
+        {
+            "plan suite=demo": "what `run suite=demo` would do, and why",
+            "plan suite=releases budget.max_minutes=10": "what ten minutes would have to leave out",
+            "plan suite=demo --cfg job --package suite": "what the suite says, all composed",
+        },
+    ).overrides()
+
+
 def main(words: Sequence[str]) -> int:
+    _, hydras = parser().for_hydra(words)
     console = screen()
-    configs = compose(words)
+    configs = compose(hydras)
     if not configs:
         return SHIPS
     cells = cells_of(configs)

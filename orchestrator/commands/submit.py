@@ -1,6 +1,5 @@
 """Run on a cluster what the words say, by way of its Jobs API; follow it, and keep its run here."""
 
-import argparse
 import os
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -8,20 +7,37 @@ from pathlib import Path
 
 from orchestrator.asked.compose import compose
 from orchestrator.asked.config import Config
+from orchestrator.commands.parsing import Parser
 from orchestrator.commands.screen import screen
 from orchestrator.errors import SHIPS, ConfigError
 from orchestrator.remote.submissions import Submission
 from orchestrator.run import cells_of
 
 
+def parser() -> Parser:
+    words = Parser(
+        "submit",
+        __doc__,
+        {
+            "submit --address http://10.0.0.1:8265 suite=demo": "by the URL of the dashboard",
+            "submit cluster=staging suite=demo": "by a file in conf/cluster that has `jobs_api`",
+        },
+    ).overrides()
+    words.add_argument(
+        "--address",
+        metavar="URL",
+        default=os.environ.get("RAY_API_SERVER_ADDRESS"),
+        help="of the cluster's dashboard; without it, RAY_API_SERVER_ADDRESS or `jobs_api`",
+    )
+    return words
+
+
 def main(words: Sequence[str]) -> int:
-    parser = argparse.ArgumentParser("vllm-matrix submit", description=__doc__, add_help=False)
-    parser.add_argument("--address", default=os.environ.get("RAY_API_SERVER_ADDRESS"))
-    chosen, rest = parser.parse_known_args(words)
-    configs = compose(rest)
+    chosen, hydras = parser().for_hydra(words)
+    configs = compose(hydras)
     if not configs:
         return SHIPS
-    return submit(rest, configs, chosen.address)
+    return submit(hydras, configs, chosen.address)
 
 
 def submit(words: Sequence[str], configs: Sequence[Config], address: str | None = None) -> int:

@@ -11,7 +11,8 @@ import pydantic
 import ray
 
 from jobs.secrets import is_secret, redactor
-from orchestrator.asked.compose import CONF, config_dir
+from orchestrator.asked.compose import config_dir
+from orchestrator.asked.conf_files import CONF
 from orchestrator.asked.config import ClusterChoice, Config, RuntimeEnv
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.remote import leaks, submissions, working_dir

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import orchestrator
-from orchestrator.asked.compose import CONF
+from orchestrator.asked.conf_files import CONF, INSTALLED
 from orchestrator.errors import ConfigError
 
 HERE = Path(orchestrator.__file__).parents[1]
@@ -33,7 +33,7 @@ def assembled(config_dir: str | None) -> Iterator[Path]:
             shutil.copytree(HERE / name, folder / name, ignore=_LEFT_BEHIND)
         (folder / PLUGIN).parent.mkdir()
         shutil.copy(HERE / PLUGIN, folder / PLUGIN)
-        if CONF.parent.name != orchestrator.__name__:
+        if not INSTALLED:
             shutil.copytree(CONF, folder / "conf", ignore=_LEFT_BEHIND)
         if config_dir:
             shutil.copytree(config_dir, folder / MORE, ignore=_LEFT_BEHIND)

@@ -197,9 +197,3 @@ def test_explain_shows_the_cell(cluster: FakeCluster, capsys: pytest.CaptureFixt
     assert answer(["explain", "latest", LLAMA]) == 0
 
     assert capsys.readouterr().out.startswith(f"{LLAMA}: passed")
-
-
-def test_help_shows_the_commands_and_exit_codes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer(["--help"]) == 0
-
-    assert "Exit codes: 0 ships, 1 blocked" in capsys.readouterr().out

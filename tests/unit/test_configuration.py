@@ -6,7 +6,8 @@ import pytest
 from inline_snapshot import snapshot
 
 from orchestrator.asked.checking import build_specs
-from orchestrator.asked.compose import CONF, compose, options
+from orchestrator.asked.compose import compose, options
+from orchestrator.asked.conf_files import CONF
 from orchestrator.errors import ConfigError
 
 AXES = ["hardware=[cpu]", "model=[llama]", "backend=[auto]", "build=[v0_32]"]

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from orchestrator.reports import wording
+
 SEPARATOR = "\n\n"
 
 
@@ -96,7 +98,7 @@ class _Shown:
 
     def _framed(self, body: str) -> str:
         left = len(self.part.items) - len(self.forms)
-        more = f"\n\n_and {_counted(left, self.part.thing)} more_" if left else ""
+        more = f"\n\n_and {wording.count(left, self.part.thing)} more_" if left else ""
         return f"{self.part.begin}{body}{more}{self.part.end}"
 
 
@@ -104,12 +106,8 @@ def _left_out(parts: Sequence[Part], everything: str) -> str:
     counts = Counter[str]()
     for part in parts:
         counts[part.thing] += len(part.items)
-    missing = ", ".join(_counted(count, thing) for thing, count in counts.items() if count)
+    missing = ", ".join(wording.count(count, thing) for thing, count in counts.items() if count)
     return f"**Left out for want of room: {missing}.** {everything}" if missing else ""
-
-
-def _counted(count: int, thing: str) -> str:
-    return f"{count:,} {thing}" + ("" if count == 1 else "s")
 
 
 def _joined(first: str, shown: Sequence[_Shown], *last: str) -> str:

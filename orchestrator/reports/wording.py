@@ -16,6 +16,11 @@ from orchestrator.reports.rows import CellRow, RequestRow
 NOTHING = "-"
 
 
+def count(number: int, thing: str) -> str:
+    """`1 cell`, `1,200 cells`"""
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")
+
+
 def sections(cells: tuple[CellRow, ...]) -> list[tuple[str, list[CellRow]]]:
     """Cells by card and build, which are what people compare; order is kept."""
 

@@ -12,7 +12,7 @@ from markdown_it import MarkdownIt
 from jobs.contract.seen import ProbeReport
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked, Expectation
-from orchestrator.asked.policies import Gate, Waiver
+from orchestrator.asked.policies import ConcernKind, Gate, Waiver
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import decide
 from orchestrator.concluded.judge import judge
@@ -146,13 +146,13 @@ def test_the_first_line_is_the_gates_answer() -> None:
 def test_cells_that_fail_for_one_reason_are_one_entry_and_folded_where_they_are_many() -> None:
     text = markdown.to_markdown(many(5, "broken"))
 
-    assert text.count("❌ **internal\\_error** in 5 cells of 4 builds: ") == 1
+    assert text.count("❌ **failed (internal\\_error)** in 5 cells of 4 builds: ") == 1
     assert "<summary>these 5 cells</summary>" in text
     assert text.count("vllm: ") == 1
     assert "\n  ```text\n  at vllm/x.py:1 f\n  ```\n" in text
 
 
-def test_failures_of_vllms_come_before_those_of_the_cluster_and_before_what_was_not_run() -> None:
+def test_what_blocks_is_sorted_as_the_gate_weighs_it() -> None:
     elsewhere = (
         a_cell("cpu/llama/port/v0_32"),
         a_failed_report("Address already in use", type_="OSError"),
@@ -160,7 +160,11 @@ def test_failures_of_vllms_come_before_those_of_the_cluster_and_before_what_was_
     text = markdown.to_markdown(a_document(LOST, elsewhere, FELL_BACK))
 
     kinds = re.findall(r"^- (\S+) \*\*(.+?)\*\*", text, flags=re.MULTILINE)
-    assert kinds == [("❌", "silent\\_fallback"), ("❌", "port\\_in\\_use"), ("⚪", "not run")]
+    assert kinds == [
+        ("❌", "failed (silent\\_fallback)"),
+        ("⚪", "not run"),
+        ("❌", "infrastructure (port\\_in\\_use)"),
+    ]
 
 
 def test_what_is_waived_is_folded_and_does_not_block() -> None:
@@ -168,6 +172,30 @@ def test_what_is_waived_is_folded_and_does_not_block() -> None:
 
     assert "Waived: 1 cell" in tree.outline
     assert "What blocks" not in tree.outline
+
+
+def test_a_waiver_is_told_with_its_owner_and_what_is_wrong_with_it_stands_out() -> None:
+    ended = replace(WAIVER, cells="*/gone/*", expires=date(2026, 12, 1), link="https://x.example/1")
+    valid = replace(WAIVER, expires=date(2026, 12, 31))
+    text = markdown.to_markdown(a_document(HEALTHY, FELL_BACK, waivers=(valid, ended)))
+
+    assert "- waived by me until 2026-12-31: known\n" in text
+    assert "### Waivers to look at\n\n- ⚠️ **expired**: `*/gone/*`, of me: ended on " in text
+    assert "\n  - known ([link](<https://x.example/1>))\n" in text
+
+
+def test_what_is_tolerated_is_folded_and_drift_is_not() -> None:
+    report = a_document(HEALTHY, FELL_BACK)
+    kinds = (ConcernKind.DRIFT, ConcernKind.BROKEN_BEFORE)
+    tolerated = [
+        replace(report.gate.concerns[0], kind=kind, effect="tolerated", since="0.33")
+        for kind in kinds
+    ]
+    report = replace(report, gate=replace(report.gate, concerns=tuple(tolerated)))
+    text = markdown.to_markdown(report)
+
+    assert rendered(text).outline[:2] == ["Drift: 1 cell", "Tolerated: 1 cell"]
+    assert "**broken before (silent\\_fallback)** in 1 cell of `v0_32`, since 0.33: " in text
 
 
 @pytest.mark.parametrize("form", [markdown.to_markdown, markdown.to_comment, markdown.to_summary])

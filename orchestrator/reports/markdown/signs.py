@@ -4,9 +4,21 @@ from collections.abc import Sequence
 
 from orchestrator.concluded.judge import Verdict
 from orchestrator.reports import wording
+from orchestrator.reports.document import ConcernRow
 from orchestrator.reports.rows import CellRow
 
 SIGNS = {Verdict.PASSED: "✅", Verdict.FAILED: "❌", Verdict.NOT_RUN: "⚪"}
+
+
+BLOCKED = "❌"
+WARNED = "⚠️"
+
+
+def of_concern(concern: ConcernRow) -> str:
+    """Of what is wrong with a cell that passes, or with the run, it depends on the gate."""
+    if concern.verdict in {Verdict.FAILED, Verdict.NOT_RUN}:
+        return SIGNS[concern.verdict]
+    return BLOCKED if concern.effect == "blocks" else WARNED
 
 
 def sign_of(rows: Sequence[CellRow]) -> str:

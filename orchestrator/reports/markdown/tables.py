@@ -30,7 +30,7 @@ def proof(proof: ProofRow, cells: tuple[CellRow, ...]) -> Iterator[Part]:
         items=tuple(row(_compared(line, proof)) for line in lines),
         end=f"\n\n{' '.join(notes)}",
     )
-    yield section("regression", "Regressions with the fix", _regressions(proof.regressions))
+    # Those of the fix itself are among what blocks.
     others = "Regressions of other attempts, against the fix"
     yield section("regression", others, _regressions(proof.attempts))
 

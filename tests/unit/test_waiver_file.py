@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.asked.compose import CONF, compose
+from orchestrator.asked.compose import compose
+from orchestrator.asked.conf_files import CONF
 from orchestrator.errors import ConfigError
 
 AXES = ["hardware=[cpu]", "model=[llama]", "backend=[auto]", "build=[v0_32]"]

@@ -29,6 +29,12 @@ EXIT_CODES = {
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Ctrl-C, a polite kill, and a terminal that was closed."""
 
+ONE_PRESS_S = 0.5
+"""
+`timeout` signals a process and then its group, Ray a job's process and then its children: so
+soon after the first, a second signal is the same wish to stop.
+"""
+
 
 def heeded() -> tuple[signal.Signals, ...]:
     """Of STOPPING. What is ignored from the start stays so: by `nohup`, or in the background."""

@@ -5,6 +5,7 @@ import dataclasses
 import math
 import os
 import signal
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +24,14 @@ from orchestrator.asked.conf_files import AXES
 from orchestrator.asked.config import Budget, ClusterChoice, Config
 from orchestrator.concluded import gate, matrix
 from orchestrator.concluded.matrix import Matrix
-from orchestrator.errors import ClusterError, ConfigError, NothingToRunError, StoppedError, heeded
+from orchestrator.errors import (
+    ONE_PRESS_S,
+    ClusterError,
+    ConfigError,
+    NothingToRunError,
+    StoppedError,
+    heeded,
+)
 from orchestrator.kept import evidence, history, reuse, run_directory
 from orchestrator.kept.reuse import Reuse
 from orchestrator.kept.run_directory import Asked, RunDirectory
@@ -242,12 +250,15 @@ def _as_yaml(configs: Sequence[Config], hidden: Redactor) -> str:
 def _stoppable() -> Iterator[None]:
     """The first of these signals ends the run in good order, a second one at once."""
     before = {number: signal.getsignal(number) for number in heeded()}
-    came: list[signal.Signals] = []
+    came: list[tuple[signal.Signals, float]] = []
 
     def stop(number: int, _: FrameType | None) -> None:
+        now = time.monotonic()
+        if came and now - came[0][1] < ONE_PRESS_S:
+            return
         if came:
             os._exit(StoppedError.exit_code)
-        came.append(signal.Signals(number))
+        came.append((signal.Signals(number), now))
         # The one exception that Ray lets through its own waiting.
         raise KeyboardInterrupt
 
@@ -256,7 +267,7 @@ def _stoppable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped by {came[0].name if came else 'an interrupt'}") from None
+        raise StoppedError(f"stopped by {came[0][0].name if came else 'an interrupt'}") from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

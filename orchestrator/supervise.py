@@ -19,11 +19,16 @@ from typing import NoReturn
 import psutil
 
 from jobs import shared_memory
-from orchestrator.errors import BLOCKED, SHIPS, ClusterError, RunError, StoppedError, heeded
+from orchestrator.errors import (
+    BLOCKED,
+    ONE_PRESS_S,
+    SHIPS,
+    ClusterError,
+    RunError,
+    StoppedError,
+    heeded,
+)
 from orchestrator.running import vital
-
-ONE_PRESS_S = 0.5
-"""`timeout` and others signal a process and then its group: that is one wish to stop, not two."""
 
 IN_ORDER_S = 45.0
 """What a run gets after the first signal. Ray waits without end for some that do not answer."""
@@ -37,6 +42,7 @@ GRACE_S = 5.0
 GIVEN_UP_S = 10.0
 """Not even SIGKILL ends what is stuck in a driver."""
 
+STDIN = 0
 LOOK_S = 0.05
 TICK_S = 1.0
 
@@ -72,6 +78,7 @@ def supervised(work: Callable[[], int]) -> int:
             _reap(run)
         return _answer(run)
     finally:
+        _take_back_terminal(run)
         _end_what_is_left(run)
         shared_memory.sweep(shared)
 
@@ -160,6 +167,15 @@ def _answer(run: _Run) -> int:
         f"the process that drives Ray {how}: somebody killed it, memory ran out, or the cluster "
         "was lost. What finished is kept, and the same command goes on from there."
     )
+
+
+def _take_back_terminal(run: _Run) -> None:
+    """From a run that had it and was killed: its process group is its own."""
+    with suppress(OSError):
+        if os.tcgetpgrp(STDIN) == run.pid:
+            kept = signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+            os.tcsetpgrp(STDIN, os.getpgrp())
+            signal.signal(signal.SIGTTOU, kept)
 
 
 def _end_what_is_left(run: _Run) -> None:

@@ -75,7 +75,8 @@ class Following:
 
     def _await_last(self, job: Job) -> None:
         """Of a job that was killed there is none, and of a node that is lost no file."""
-        until = time.monotonic() + (LAST_PARCEL_S if job.exit_code is not None else POLL_S)
+        ended_itself = job.was_stopped or job.exit_code is not None
+        until = time.monotonic() + (LAST_PARCEL_S if ended_itself else POLL_S)
         while True:
             with suppress(UnreachableError):
                 self._look(job)
@@ -86,7 +87,7 @@ class Following:
             self._api.job(self._submission)
         if self.received.passed_over:
             self._say("not all of the run came here; all of it is in its folder on the cluster")
-        elif job.exit_code is not None and not self.received.is_complete:
+        elif ended_itself and not self.received.is_complete:
             self._say("not all of the run came here; to try again: vllm-matrix attach")
 
     def _pass_on(self, output: str, *, is_whole: bool) -> None:

@@ -1,6 +1,7 @@
 """A cluster as it is seen from outside: what Ray's dashboard answers, and nothing else."""
 
 import logging
+import os
 import re
 import time
 import uuid
@@ -73,6 +74,7 @@ class JobsApi:
                 "dashboard, such as http://10.0.0.1:8265"
             )
         self._address = address.rstrip("/")
+        _spare_proxies(urlsplit(self._address).hostname or "")
         # Its news are not those of whoever waits for a run.
         for talkative in _TALKATIVE:
             logging.getLogger(talkative).setLevel(logging.WARNING)
@@ -181,3 +183,10 @@ class JobsApi:
             f"what answers at {self._address} is no dashboard of Ray's: name the URL that `ray "
             "start --head` printed for it"
         )
+
+
+def _spare_proxies(host: str) -> None:
+    """Ray's client takes those of the environment, which lead to no server of this machine."""
+    if door.is_loopback(host):
+        for name in ("no_proxy", "NO_PROXY"):
+            os.environ[name] = ",".join(filter(None, [os.environ.get(name), host]))

@@ -15,11 +15,14 @@ from orchestrator.asked.compose import config_dir
 from orchestrator.asked.conf_files import CONF
 from orchestrator.asked.config import ClusterChoice, Config, RuntimeEnv
 from orchestrator.errors import ClusterError, ConfigError
-from orchestrator.remote import leaks, submissions, working_dir
+from orchestrator.remote import foreground, leaks, submissions, working_dir
 from orchestrator.remote.following import Following
 from orchestrator.remote.jobs_api import Job, JobsApi
 from orchestrator.remote.sent_progress import PARCELS
 from orchestrator.remote.submissions import Submission
+
+STOP_WAIT, STOP_WAIT_S = "RAY_JOB_STOP_WAIT_TIME_S", "60"
+"""Ray would kill a run three seconds after it is asked to stop, before its last parcel."""
 
 THERE = '"$HOME"/vllm-matrix-runs'
 Say = Callable[[str], None]
@@ -37,7 +40,7 @@ def submitted(words: Sequence[str], config: Config, address: str, say: Say) -> S
         command = _entrypoint(words, more, config.cluster)
         asked = config.cluster.runtime_env
         environment = _runtime_env.dump_python(asked, mode="json", exclude_defaults=True)
-        environment["env_vars"] = {**asked.env_vars, PARCELS: "1"}
+        environment["env_vars"] = {STOP_WAIT: STOP_WAIT_S, **asked.env_vars, PARCELS: "1"}
         submission = Submission(
             id=api.submit(command, folder, environment),
             address=address,
@@ -53,21 +56,20 @@ def followed(submission: Submission, runs: Path, say: Say) -> tuple[Job | None, 
     """The job at its end, or None if somebody left it alone; and what is here of its run."""
     api = JobsApi(submission.address)
     following = Following(api, submission.id, runs, say)
-    while True:
-        try:
-            job = following.to_the_end()
-        except KeyboardInterrupt:
-            match _wish(submission.on_interrupt):
-                case "stop":
-                    say("the run is asked to stop; what finished is kept")
-                    api.stop(submission.id)
-                case "detach":
-                    say(f"the run goes on; to come back: vllm-matrix attach {submission.id}")
-                    return None, following.received.run
-                case _:
-                    say("following it again")
-        else:
-            return job, following.received.run
+    with foreground.taken():
+        while True:
+            try:
+                return following.to_the_end(), following.received.run
+            except KeyboardInterrupt:
+                match _wish(submission.on_interrupt):
+                    case "stop":
+                        say("the run is asked to stop; what finished is kept")
+                        api.stop(submission.id)
+                    case "detach":
+                        say(f"the run goes on; to come back: vllm-matrix attach {submission.id}")
+                        return None, following.received.run
+                    case _:
+                        say("following it again")
 
 
 def _check(words: Sequence[str], config: Config) -> None:
@@ -141,7 +143,7 @@ def _entrypoint(words: Sequence[str], more: str | None, cluster: ClusterChoice) 
 def _wish(on_interrupt: str) -> str:
     if on_interrupt != "ask":
         return on_interrupt
-    if not _can_ask():
+    if not foreground.can_ask():
         return "detach"
     sys.stderr.write("\n[s]top the run, [d]etach from it, or [g]o on following it? ")
     sys.stderr.flush()
@@ -150,8 +152,3 @@ def _wish(on_interrupt: str) -> str:
     except KeyboardInterrupt:
         return "detach"
     return {"s": "stop", "d": "detach"}.get(answer[:1], "go on")
-
-
-def _can_ask() -> bool:
-    """A supervised run has a process group of its own, and would be stopped if it read."""
-    return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import requests
 
-from orchestrator.errors import BLOCKED, SHIPS, ClusterError, ConfigError
+from orchestrator.errors import BLOCKED, SHIPS, ClusterError, ConfigError, StoppedError
 from orchestrator.remote.jobs_api import JobsApi
 from tests.ray.conftest import StartDriver
 from tests.ray.driver import Driver
@@ -136,6 +136,21 @@ def test_a_laptop_that_is_killed_comes_back_to_all_of_it(
 
     assert again.wait() == SHIPS, again.output
     assert seen(again) == {CELL: ("passed", "FLASH_ATTN")}
+
+
+def test_a_run_that_is_stopped_from_here_has_the_time_to_come_home(
+    cluster: MixedCluster, drive: StartDriver, tmp_path: Path
+) -> None:
+    words = ("cluster.on_interrupt=stop", "resume=false")
+    driver = submit(drive, cluster, *words, folder=tmp_path)
+    driver.wait_for("reused")
+
+    driver.process.send_signal(signal.SIGINT)
+
+    assert driver.wait() == StoppedError.exit_code, driver.output
+    [received] = (tmp_path / "runs" / ".received").glob("*.json")
+    assert json.loads(received.read_text())["is_complete"]
+    assert "not all of the run" not in driver.output
 
 
 def test_nothing_is_submitted_that_cannot_make_sense(

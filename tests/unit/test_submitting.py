@@ -106,6 +106,18 @@ def test_a_cluster_that_takes_no_job_for_a_minute_says_where_to_look(
             api.submit("echo", tmp_path, {})
 
 
+def test_a_server_of_this_machine_is_asked_past_the_proxies(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.setenv(name, "")
+    monkeypatch.setenv("http_proxy", NOBODY)
+    version = '{"version": "4", "ray_version": "2.60.0", "ray_commit": "", "session_name": ""}'
+
+    with _server(200, version) as url:
+        JobsApi(url)
+
+
 @contextmanager
 def _server(status: int, text: str, *, refusal: str = "") -> Iterator[str]:
     """With a *refusal*, that is what it says to whoever wants more than to look."""

@@ -200,6 +200,59 @@ def test_ctrl_c_on_a_terminal_reaches_the_run_once_and_spares_what_it_started(
     assert run.returncode == 130
 
 
+def test_a_run_that_takes_the_keyboard_is_asked_and_has_its_time(supervise: Supervise) -> None:
+    """As one that is followed on a cluster."""
+    body = """
+    from orchestrator.remote import foreground
+    supervisor = os.getpgid(os.getppid())
+    with foreground.taken():
+        try:
+            wait()
+        except KeyboardInterrupt:
+            say("asks", foreground.can_ask())
+            say("is told", sys.stdin.readline().strip())
+    say("gave it back", os.tcgetpgrp(0) == supervisor)
+    return 0
+    """
+    main, terminal = pty.openpty()
+    run = supervise(body, terminal=terminal, in_order_s=0.3)
+    its_run(run)
+
+    os.write(main, b"\x03")
+    assert run.stdout is not None
+    assert run.stdout.readline() == "asks True\n"
+    time.sleep(1)
+    os.write(main, b"d\n")
+    said, _ = run.communicate(timeout=10)
+
+    os.close(main)
+    os.close(terminal)
+    assert said == "is told d\ngave it back True\n"
+    assert run.returncode == 0
+
+
+def test_the_keyboard_comes_back_from_a_run_that_was_killed(supervise: Supervise) -> None:
+    body = """
+    from orchestrator.remote import foreground
+    with foreground.taken():
+        wait()
+    """
+    main, terminal = pty.openpty()
+    run = supervise(body, terminal=terminal, grace_s=3.0)
+    taken_by = its_run(run)
+    assert os.tcgetpgrp(main) == taken_by
+
+    os.kill(taken_by, signal.SIGKILL)
+    end = time.monotonic() + 10
+    while os.tcgetpgrp(main) == taken_by and time.monotonic() < end:
+        time.sleep(0.01)
+
+    assert os.tcgetpgrp(main) != taken_by
+    assert run.wait(10) == 4
+    os.close(main)
+    os.close(terminal)
+
+
 def test_a_stopped_run_that_does_not_answer_was_interrupted_all_the_same(
     supervise: Supervise,
 ) -> None:

@@ -24,7 +24,7 @@ _OF_RAY = ("/ray/core/", "/ray/dashboard/")
 def asked_without_token(url: str) -> Door:
     """By a question to the dashboard that does no harm."""
     # None: those of the environment.
-    proxies: dict[str, str] | None = {} if _is_loopback(urlsplit(url).hostname or "") else None
+    proxies: dict[str, str] | None = {} if is_loopback(urlsplit(url).hostname or "") else None
     opener = urllib.request.build_opener(urllib.request.ProxyHandler(proxies))
     try:
         opener.open(f"{url}/api/version", timeout=REACH_S).close()
@@ -45,7 +45,7 @@ def _lead_nowhere_else(ports: Collection[int]) -> bool:
     there: dict[int, bool] = {}
     for host, port, pid in _listening():
         if port in ports:
-            there[port] = there.get(port, True) and _is_loopback(host) and _is_of_ray(pid)
+            there[port] = there.get(port, True) and is_loopback(host) and _is_of_ray(pid)
     return bool(ports) and all(there.get(port, False) for port in ports)
 
 
@@ -56,7 +56,7 @@ def _listening() -> Iterator[tuple[str, int, int | None]]:
             yield place.ip, place.port, each.pid
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
     if host == "localhost":
         return True
     with suppress(ValueError):

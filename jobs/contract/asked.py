@@ -13,6 +13,25 @@ NODES = "nnodes"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Seat:
+    """A node's part in an engine that spans several."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    number: int
+    """vLLM's `node_rank`: 0 leads, and has the engine; the others have ranks of it."""
+
+    node: str
+    """Its name."""
+
+    leader: str
+    """The address of the one that leads."""
+
+    port: int
+    """There, for the ranks to find each other."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeRequest:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
@@ -28,6 +47,9 @@ class ProbeRequest:
 
     card: Card | None = None
     """The card to emulate; None where the engine is real."""
+
+    seat: Seat | None = None
+    """None: this node has all of the engine."""
 
     contract_version: int = CONTRACT_VERSION
 
@@ -60,6 +82,35 @@ class Home:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Part:
+    """Of a cell that several nodes run together: which one this node has, and how they meet."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    number: int
+    """The first leads."""
+
+    of: int
+    node: str
+    """Its name."""
+
+    address: str
+    """Where the others reach it."""
+
+    leader: str
+    """The address of the one that leads."""
+
+    port: int = 0
+    """There. The one that leads chooses it, and tells."""
+
+    secret: str
+    """By which the parts know each other."""
+
+    def seat(self, port: int) -> Seat:
+        return Seat(number=self.number, node=self.node, leader=self.leader, port=port)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class CellRequest:
     """What the orchestrator asks of a node: one attempt of one cell."""
 
@@ -81,6 +132,9 @@ class CellRequest:
     home: Home | None = None
     """None: whoever runs the cell sees the folder."""
 
+    part: Part | None = None
+    """None: the cell is all this node's."""
+
     cache: str
     """The cache directory on the node."""
 
@@ -98,5 +152,6 @@ def request_from_json(text: str) -> ProbeRequest:
         "engine_mode": EngineMode(raw["engine_mode"]),
         "sources": tuple(raw["sources"]),
         "card": None if raw["card"] is None else Card(**raw["card"]),
+        "seat": None if raw["seat"] is None else Seat(**raw["seat"]),
     }
     return ProbeRequest(**raw)

@@ -35,6 +35,9 @@ class Exit:
     host_lost: bool = False
     """The host that it was forked from went away; how the probe ended is not known."""
 
+    parted: bool = False
+    """Another part of the cell, on another node, ended; so the node ended this one."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Placement:

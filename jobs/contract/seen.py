@@ -173,6 +173,9 @@ class RankSeen:
     expert: int | None = None
     """None: experts are not parallel."""
 
+    node: str | None = None
+    """The name of the node that it is on; None: one node has all of them."""
+
     target: tuple[AttentionGroup, ...] = ()
     draft: tuple[AttentionGroup, ...] = ()
     target_moe: tuple[MoeGroup, ...] = ()

@@ -16,7 +16,7 @@ import jobs
 from jobs import processes
 from jobs.contract.asked import CellRequest
 from jobs.contract.emulation import EMULATION_VARIABLE, Emulation, PackageSet
-from jobs.node import caches, runtime_folder
+from jobs.node import caches, interfaces, runtime_folder
 from jobs.node.errors import NodeError
 from jobs.quiet import NO_USAGE_REPORTS
 from jobs.secrets import NAMES_VARIABLE
@@ -27,8 +27,8 @@ DEVICE_VARIABLES = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE
 OURS = "MATRIX_"
 """Variables of this project are read by its own code, after the fork."""
 
-OF_ENGINES = ("VLLM_PORT", "VLLM_USE_V2_MODEL_RUNNER")
-"""vLLM reads them when it makes an engine, and not while it is imported."""
+OF_ENGINES = ("VLLM_PORT", "VLLM_USE_V2_MODEL_RUNNER", "VLLM_HOST_IP", "GLOO_SOCKET_IFNAME")
+"""They are read when an engine is made, and not while vLLM is imported."""
 
 FOREIGN = ("RAY_", "HYDRA_", "PYTHON", "VLLM_", "PYTEST_")
 FOREIGN_NAMES = ("OLDPWD", "PWD", "SHLVL", "TMPDIR", "TRITON_INTERPRET", "VIRTUAL_ENV", "_")
@@ -78,7 +78,16 @@ def of_cell(request: CellRequest, temporary: Path, port: int) -> dict[str, str |
         "VLLM_PORT": str(port),
         NAMES_VARIABLE: ",".join(request.secrets),
     }
-    return {**devices, **caches, **ours, **asked}
+    return {**devices, **caches, **ours, **_reached(request), **asked}
+
+
+def _reached(request: CellRequest) -> dict[str, str]:
+    """Where ranks on other nodes find those of this one; a host's name may lead to itself alone."""
+    if (part := request.part) is None:
+        return {}
+    interface = interfaces.holding(part.address)
+    found = {} if interface is None else {"GLOO_SOCKET_IFNAME": interface}
+    return {"VLLM_HOST_IP": part.address, **found}
 
 
 def waits(name: str) -> bool:

@@ -19,3 +19,7 @@ class HostBootError(Exception):
 
 class HostLostError(Exception):
     """The host, or the keeper of the cell, went away while it was needed."""
+
+
+class PartedError(Exception):
+    """Another part of the cell, on another node, ended before this one could begin."""

@@ -19,6 +19,9 @@ RANGE = 64
 RANGES = 190
 """They end below the ports that Linux gives to those who ask for any."""
 
+MEETING = RANGE - 1
+"""Where in its range the ranks of a cell meet that come from several nodes."""
+
 
 @contextmanager
 def held() -> Iterator[int]:

@@ -18,9 +18,10 @@ from jobs.contract.terms import Isolation, Phase, to_json
 from jobs.node import device_memory, environment, hosts, ports, runtime_folder, stacks, watching
 from jobs.node.cell_files import CellFiles
 from jobs.node.cell_log import CellLog
-from jobs.node.errors import HostBootError, HostLostError, NodeError
+from jobs.node.errors import HostBootError, HostLostError, NodeError, PartedError
 from jobs.node.footprint import Footprint
 from jobs.node.kernel_log import KernelLog
+from jobs.node.tether import ALONE, Tether
 from jobs.secrets import Redactor
 
 OUT_OF_TIME = (
@@ -28,6 +29,15 @@ OUT_OF_TIME = (
     processes.Step(signal=signal.SIGKILL, wait_s=10.0),
 )
 """For a cell whose stacks are in its log already."""
+
+PARTED = (
+    processes.Step(signal=signal.SIGTERM, wait_s=2.0),
+    processes.Step(signal=signal.SIGKILL, wait_s=10.0),
+)
+"""For a part of a cell that has no more to do, since another ended."""
+
+MEET_S = 60.0
+"""For the other nodes of a cell to be ready, beside what they may take to start a host."""
 
 BUILD_ENDED = "the build's interpreter ended before a probe could be forked from it"
 
@@ -52,18 +62,27 @@ class _Cell:
     files: CellFiles
     log: CellLog
     kernel: KernelLog
+    tether: Tether
 
 
-def probe(request: CellRequest, files: CellFiles, redactor: Redactor) -> Outcome:
+def probe(
+    request: CellRequest, files: CellFiles, redactor: Redactor, tether: Tether = ALONE
+) -> Outcome:
     began = time.monotonic()
     try:
+        tether.join()
         with hosts.connection(request) as host, CellLog(files.log, redactor) as log:
             if request.isolation is Isolation.WARM:
                 # The start of a host that others use too is not this cell's time.
                 began = time.monotonic()
             with KernelLog() as kernel:
-                cell = _Cell(host=host, request=request, files=files, log=log, kernel=kernel)
+                cell = _Cell(
+                    host=host, request=request, files=files, log=log, kernel=kernel, tether=tether
+                )
                 return _cleaned_up(cell, began)
+    except PartedError:
+        seconds = time.monotonic() - began
+        return Outcome(exit=Exit(parted=True), seconds=seconds, phase=Phase.PREPARE)
     except HostBootError as error:
         files.log.write_text(redactor.text(error.log))
         return Outcome(
@@ -80,11 +99,24 @@ def _cleaned_up(cell: _Cell, began: float) -> Outcome:
     shared_before, devices_before = shared_memory.present(), device_memory.used()
     try:
         with _temporary_folder() as temporary, ports.held() as port:
-            outcome = _forked(cell, temporary, port, began)
+            ready = time.monotonic()
+            cell = _seated(cell, port)
+            # To wait for other nodes is not this cell's time.
+            outcome = _forked(cell, temporary, port, began + time.monotonic() - ready)
     finally:
         shared_memory.sweep(shared_before)
     held = device_memory.still_held(devices_before)
     return dataclasses.replace(outcome, notes=(*outcome.notes, *held))
+
+
+def _seated(cell: _Cell, port: int) -> _Cell:
+    """Where the engine spans several nodes, once all of them are ready."""
+    if (part := cell.request.part) is None:
+        return cell
+    patience_s = cell.request.deadlines.phases_s.get(Phase.IMPORT, hosts.BOOT_S) + MEET_S
+    seat = part.seat(cell.tether.meet(port + ports.MEETING, patience_s))
+    asked = dataclasses.replace(cell.request.probe, seat=seat)
+    return dataclasses.replace(cell, request=dataclasses.replace(cell.request, probe=asked))
 
 
 @contextmanager
@@ -136,7 +168,10 @@ def _whole_request(cell: _Cell, temporary: Path) -> Path:
 
 def _watched(cell: _Cell, tree: processes.Tree, began: float) -> Outcome:
     footprint = Footprint(tree)
-    how = watching.until_end(cell.host, cell.request.deadlines, cell.files, cell.log, footprint)
+    deadlines = cell.request.deadlines
+    how = watching.until_end(
+        cell.host, deadlines, cell.files, cell.log, footprint, tether=cell.tether
+    )
     seconds, phase = time.monotonic() - began, cell.files.read_phase()
     # Where the keeper is gone, nothing else may lead to all of them.
     tree = dataclasses.replace(tree, known=frozenset(footprint.seen))
@@ -155,7 +190,7 @@ def _watched(cell: _Cell, tree: processes.Tree, began: float) -> Outcome:
         phase=phase,
         waiting=waiting,
         memory_mib=max(footprint.most_mib or 0, cell.files.read_memory_mib()) or None,
-        killed=len(ended.signalled - {tree.leader}),
+        killed=0 if how.parted else len(ended.signalled - {tree.leader}),
         notes=(*_left(ended), *([shortage] if shortage else [])),
     )
 
@@ -163,6 +198,8 @@ def _watched(cell: _Cell, tree: processes.Tree, began: float) -> Outcome:
 def _steps(how: Exit) -> Sequence[processes.Step]:
     if how.timed_out:
         return OUT_OF_TIME
+    if how.parted:
+        return PARTED
     return processes.AT_ONCE if how.host_lost else processes.LEFT_BEHIND
 
 

@@ -12,12 +12,14 @@ from jobs.node import cell_files, environment
 from jobs.node.cell_files import CellFiles
 from jobs.node.errors import NodeError
 from jobs.node.probing import Outcome, probe
+from jobs.node.tether import ALONE, Tether
 from jobs.secrets import Redactor, redactor
 
 
-def run_cell(request: CellRequest, placement: Placement) -> str:
+def run_cell(request: CellRequest, placement: Placement, tether: Tether = ALONE) -> str:
     """
-    Try the cell, and return an `Attempt` as JSON, whatever the probe does.
+    Try the cell, and return an `Attempt` as JSON, whatever the probe does. *tether* ties it to
+    its other parts, if it has such.
 
     Raises NodeError when this node is to blame.
     """
@@ -25,10 +27,10 @@ def run_cell(request: CellRequest, placement: Placement) -> str:
     try:
         hidden = _hidden(request)
         files.prepare(request.probe, hidden)
-        outcome = probe(request, files, hidden)
+        outcome = probe(request, files, hidden, tether)
         gone = files.redact(hidden)
         outcome = dataclasses.replace(outcome, notes=(*outcome.notes, *gone))
-        return _attempt(request, placement, files, outcome)
+        return _attempt(request, placement, files, outcome, tether)
     except OSError as error:
         raise NodeError(f"{error.filename or files.folder}: {error.strerror}") from error
 
@@ -42,8 +44,17 @@ def _hidden(request: CellRequest) -> Redactor:
     return redactor(holders, request.secrets, [request.probe.cell_id])
 
 
-def _attempt(request: CellRequest, placement: Placement, files: CellFiles, outcome: Outcome) -> str:
+def _attempt(
+    request: CellRequest,
+    placement: Placement,
+    files: CellFiles,
+    outcome: Outcome,
+    tether: Tether,
+) -> str:
     report, notes = _report(files, request)
+    is_fine = _is_fine(outcome, report)
+    if is_fine:
+        tether.done()
     attempt = Attempt(
         cell_id=request.probe.cell_id,
         number=request.probe.attempt,
@@ -54,7 +65,7 @@ def _attempt(request: CellRequest, placement: Placement, files: CellFiles, outco
         seconds=round(outcome.seconds, 3),
         log=str(files.log),
         log_tail=""
-        if _is_fine(outcome, report)
+        if is_fine
         else "\n".join([cell_files.tail(files.log), *outcome.notes, *notes]).strip(),
         waiting=outcome.waiting,
         memory_mib=outcome.memory_mib,

@@ -1,6 +1,7 @@
 """Wait for the end of a cell, with an eye on its output, phase, deadlines and memory."""
 
 import dataclasses
+import math
 import select
 import socket
 import time
@@ -13,6 +14,7 @@ from jobs.node.cell_log import CellLog
 from jobs.node.deadlines import Watch
 from jobs.node.errors import HostLostError
 from jobs.node.footprint import Footprint
+from jobs.node.tether import Tether
 
 SLICE_S = 0.5
 """Of waiting: Ray cancels a task with a note to Python, which wakes no system call."""
@@ -24,16 +26,21 @@ LAST_WORD_S = 5.0
 """For a host to say how a cell ended that was just killed."""
 
 
-def until_end(
+def until_end(  # noqa: PLR0913 - all that can end it, or tell
     host: socket.socket,
     deadlines: Deadlines,
     files: CellFiles,
     log: CellLog,
     footprint: Footprint,
+    *,
+    tether: Tether,
 ) -> Exit:
-    """How the cell ended; or, with `timed_out`, that it did not in time."""
+    """
+    How the cell ended; or, with `timed_out`, that it did not in time, and with `parted`, that it
+    did not when another part of it had ended.
+    """
     watch = Watch(deadlines, time.monotonic())
-    look_at = 0.0
+    look_at, parted_until = 0.0, math.inf
     while (ended := _ended(host)) is None:
         now = time.monotonic()
         if now >= look_at:
@@ -44,8 +51,12 @@ def until_end(
                 footprint.look()
             if missed := watch.missed(now):
                 return Exit(timed_out=missed)
+            if (grace_s := tether.grace_s()) is not None:
+                parted_until = min(parted_until, now + grace_s)
+            if now >= parted_until:
+                return Exit(parted=True)
         next_s = min(watch.left_s(now), footprint.due_in_s())
-        _wait(host, log, min(SLICE_S, max(LOOK_S, next_s)))
+        _wait(host, log, min(SLICE_S, max(LOOK_S, next_s)), tether.sources)
         log.take()
     return ended
 
@@ -68,8 +79,8 @@ def _ended(host: socket.socket) -> Exit | None:
         return Exit(host_lost=True)
 
 
-def _wait(host: socket.socket, log: CellLog, seconds: float) -> None:
+def _wait(host: socket.socket, log: CellLog, seconds: float, others: tuple[int, ...] = ()) -> None:
     either = select.poll()
-    for source in (host.fileno(), log.source):
+    for source in (host.fileno(), log.source, *others):
         either.register(source, select.POLLIN)
     either.poll(seconds * 1000)

@@ -7,7 +7,6 @@ import multiprocessing
 import os
 import time
 from collections.abc import Iterator
-from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -29,6 +28,7 @@ from jobs.probe import (
     phases,
     rejections,
     replicas,
+    seats,
     shipped,
     warming,
     wording,
@@ -106,10 +106,12 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
     if request.card is not None:
         emulation.have(request.card.devices)
         arguments |= {"load_format": loader.FORMAT}
-    start = partial(LLM, worker_extension_cls=extension.NAME)
+    arguments |= {"worker_extension_cls": extension.NAME} | seats.taken(request.seat)
+    if request.seat is not None and request.seat.number:
+        seats.follow(arguments)
     size = arguments.pop(replicas.SIZE, 1)
-    others = replicas.fork(size, lambda first: _follow(first, start(**arguments)))
-    llm = start(**arguments)
+    others = replicas.fork(size, lambda first: _follow(first, LLM(**arguments)))
+    llm = LLM(**arguments)
 
     phases.enter(folder, Phase.READY)
     texts = [*llm.collective_rpc(extension.METHOD), *others.readings()]

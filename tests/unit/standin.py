@@ -46,7 +46,7 @@ def run(request_file, report_file):
         whose = {name: request[name] for name in ("cell_id", "attempt", "contract_version")}
         report_file.write_text(json.dumps(whose | {"failure": None} | seen))
     keeper = os.getppid()
-    given = {"report": report, "folder": report_file.parent}
+    given = {"report": report, "folder": report_file.parent, "seat": request["seat"]}
     given |= {"keeper": keeper, "host": parent(keeper)}
     exec(request["engine_args"]["code"], globals() | given)
 """

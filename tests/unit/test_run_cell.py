@@ -34,6 +34,7 @@ def test_a_probe_that_reports_and_ends_is_passed_on_as_it_is(
         "timed_out": None,
         "out_of_memory": False,
         "host_lost": False,
+        "parted": False,
     }
     assert attempt["report"]["ready"] is True
     assert attempt["isolation"] == isolation

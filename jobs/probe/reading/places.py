@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from jobs.probe import seats
 from jobs.probe.reading.naming import follow
 
 
@@ -17,6 +18,7 @@ def read(worker: Any) -> dict[str, Any]:
         "pipeline": parallel_state.get_pp_group().rank_in_group,
         "data": data,
         "expert": _expert(parallel_state) if parallel.enable_expert_parallel else None,
+        "node": seats.node(),
     }
 
 

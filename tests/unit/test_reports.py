@@ -5,7 +5,6 @@ import json
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from xml.etree import ElementTree as ET
 
 import jsonschema
 from inline_snapshot import snapshot
@@ -119,28 +118,6 @@ cpu/llama/auto/v0_32  not run
 
 gate blocked: 1 not run of 3 cells\
 """)
-
-
-def test_junit_tells_failed_from_not_run_and_from_waived() -> None:
-    tree = ET.fromstring(junit.to_junit(a_document(WAIVER)))
-    outcomes = {
-        case.attrib["name"]: [child.tag for child in case] for case in tree.iter("testcase")
-    }
-
-    assert outcomes == {
-        "eagle3/draft_triton": ["skipped"],
-        "llama/unknown": [],
-        "llama/auto": ["error"],
-    }
-
-
-def test_junit_survives_control_characters_in_a_message() -> None:
-    cell = a_cell("cpu/llama/bad/v0_32")
-    records = [recorded(cell, a_failed_report("broken \x1b[31m \x00 \ufffe\uffff\udcff text"))]
-    result = matrix.build([cell], records)
-    decision = decide(result, Gate(), today=date(2026, 12, 2))
-
-    ET.fromstring(junit.to_junit(document.build("r", "s", result, decision)))
 
 
 def test_every_form_says_cause_owner_and_next_step_and_shows_where_it_was() -> None:

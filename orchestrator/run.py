@@ -22,7 +22,9 @@ from orchestrator.asked.cells import Cell, expand, merge, possible
 from orchestrator.asked.checking import build_specs
 from orchestrator.asked.conf_files import AXES
 from orchestrator.asked.config import Budget, ClusterChoice, Config
-from orchestrator.concluded import gate, matrix
+from orchestrator.asked.policies import Gate
+from orchestrator.concluded import gate
+from orchestrator.concluded.comparison import Comparison, Side, compare
 from orchestrator.concluded.matrix import Matrix
 from orchestrator.errors import (
     ONE_PRESS_S,
@@ -32,7 +34,7 @@ from orchestrator.errors import (
     StoppedError,
     heeded,
 )
-from orchestrator.kept import evidence, history, reuse, run_directory
+from orchestrator.kept import evidence, history, reuse, run_directory, sides
 from orchestrator.kept.reuse import Reuse
 from orchestrator.kept.run_directory import Asked, RunDirectory
 from orchestrator.running import budget, covering
@@ -74,6 +76,7 @@ def validate(
         progress.say("resume=false runs all cells anew")
         return answered
     runs = Path(common.runs)
+    sides.check(common.gate.baseline, runs)
     claim = run_directory.claimed(runs, asked, today=_today(), resume=common.resume)
     with claim as (run, resumed):
         progress.begins(run.path, f"{'resuming' if resumed else 'run directory'} {run.path}")
@@ -186,12 +189,35 @@ def _limits(config: Config, cells: Sequence[Cell], kept: Sequence[str]) -> Limit
     )
 
 
-def conclude(run: RunDirectory) -> Result:
-    """The matrix and the gate's answer, from what the run directory holds."""
+def conclude(run: RunDirectory, *, build: str | None = None, policy: Gate | None = None) -> Result:
+    """
+    The matrix and the gate's answer, from what the run directory holds.
+
+    Of one *build* alone, if one is named; by another *policy* than the run's own, if one is given.
+    """
     asked = run.asked()
-    result = matrix.build(asked.cells, run.records, asked.evidence)
-    decision = gate.decide(result, asked.gate, today=_today(), proof=asked.proof)
-    return Result(matrix=result, decision=decision)
+    policy = policy or asked.gate
+    side = sides.Named(run=run, build=build).side() if build else sides.whole(run)
+    compared, unusable = _compared(run, side, policy.baseline)
+    decision = gate.decide(
+        side.matrix,
+        policy,
+        today=_today(),
+        proof=None if build else asked.proof,
+        comparison=compared,
+        unusable=unusable,
+    )
+    return Result(matrix=side.matrix, decision=decision)
+
+
+def _compared(run: RunDirectory, side: Side, baseline: str | None) -> tuple[Comparison | None, str]:
+    """With the baseline, or why that can't be."""
+    if baseline is None:
+        return None, ""
+    try:
+        return compare(sides.baseline(run, baseline), side), ""
+    except ConfigError as error:
+        return None, f"the baseline {baseline} is of no use: {error}"
 
 
 def cells_of(configs: Sequence[Config]) -> tuple[Cell, ...]:

@@ -151,7 +151,7 @@ class Gate:
     """Further limits, for each card that a glob matches: `mi300x`, `*-emulated`, `*`."""
 
     baseline: Text | None = None
-    """A run to compare with, or a build of it (RUN:BUILD); `latest` is the one before this."""
+    """A run to compare with, or a build of it (RUN:BUILD); `previous` or `shipped` of its suite."""
 
     waivers: tuple[Waiver, ...] = ()
     waiver_files: tuple[Text, ...] = ()

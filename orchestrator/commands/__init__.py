@@ -11,6 +11,7 @@ COMMANDS = {
     "attach": "come back to a run that was submitted",
     "report": "the matrix again: terminal, pr, md, json, junit",
     "explain": "everything known of one cell, and a command that runs it alone",
+    "compare": "what became of every cell since another run, or from one build to another",
     "gate": "may it ship?",
     "help": "this text, or a command's",
 }

@@ -38,6 +38,15 @@ class Parser(argparse.ArgumentParser):
         )
         return self
 
+    def sides(self, name: str) -> Self:
+        """One more word: a run, or one build of it."""
+        self.add_argument(
+            name,
+            metavar=name.upper(),
+            help="a run directory, its name, or `latest`; RUN:BUILD is one build of it",
+        )
+        return self
+
     def overrides(self) -> Self:
         """Hydra's words, and those of its flags that are of use here."""
         self.add_argument(

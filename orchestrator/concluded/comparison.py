@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from jobs.contract.builds import BuildSpec
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import FieldName
 from orchestrator.asked.policies import ChangeKind
@@ -79,8 +80,9 @@ class Comparison:
 
 def compare(base: Side, candidate: Side) -> Comparison:
     """
-    A baseline of one build is compared with every build of the candidate, one of several
-    with those of the same name. Both are held against what is expected of the candidate.
+    A baseline of one build is compared with every build of the candidate, one of several with
+    those of the same name, or that are the same by another. Both sides are held against what is
+    expected of the candidate.
     """
     baseline = _Baseline(base)
     now = (known(candidate.matrix, cell) for cell in candidate.matrix.cells)
@@ -105,22 +107,35 @@ class _Baseline:
         for cell in side.matrix.cells:
             cells.setdefault(cell.build.name, []).append(cell)
         self._builds = {build: Questions(its) for build, its in cells.items()}
+        self._specs = {build: its[0].build for build, its in cells.items()}
+        self._fitting: dict[str, str | None] = {}
 
     def counterpart(self, cell: Cell) -> Known | None:
-        same = self.questions(cell.build.name).same(cell)
+        same = self.questions(cell).same(cell)
         return known(self.side.matrix, same) if same else None
 
-    def questions(self, build: str) -> Questions:
-        """What a build of the candidate is to be compared with."""
-        if len(self._builds) == 1:
-            return next(iter(self._builds.values()))
-        return self._builds.get(build, Questions(()))
+    def questions(self, cell: Cell) -> Questions:
+        """What the build of a cell of the candidate is to be compared with."""
+        fitting = self._build(cell.build)
+        return Questions(()) if fitting is None else self._builds[fitting]
 
     def not_asked_by(self, cells: Sequence[Cell]) -> Iterator[str]:
         for build, questions in self._builds.items():
-            alone = len(self._builds) == 1
-            asked = [cell for cell in cells if alone or cell.build.name == build]
+            asked = (cell for cell in cells if self._build(cell.build) == build)
             yield from (cell.id for cell in questions.unasked(asked))
+
+    def _build(self, build: BuildSpec) -> str | None:
+        """The only one, the one of its name, or else one that is the same by another name."""
+        if build.name not in self._fitting:
+            alike = (name for name, spec in self._specs.items() if _same(spec, build))
+            alone = next(iter(self._specs)) if len(self._specs) == 1 else None
+            named = build.name if build.name in self._specs else None
+            self._fitting[build.name] = alone or named or next(alike, None)
+        return self._fitting[build.name]
+
+
+def _same(one: BuildSpec, other: BuildSpec) -> bool:
+    return replace(one, name=other.name) == other
 
 
 def _change(baseline: _Baseline, now: Known) -> CellChange:
@@ -180,7 +195,9 @@ def _why_no_baseline(baseline: _Baseline, then: Known | None, now: Known) -> str
     if then is not None:
         return f"{then.cell.id} says nothing about vLLM: {'; '.join(then.reasons)}"
     name = baseline.side.name
-    namesake = baseline.questions(now.cell.build.name).namesake(now.cell)
+    if not baseline.side.matrix.cells:
+        return f"there is {name}"
+    namesake = baseline.questions(now.cell).namesake(now.cell)
     if namesake is None:
         return f"no cell of {name} asks this"
     return (

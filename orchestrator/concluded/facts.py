@@ -8,6 +8,8 @@ from orchestrator.asked.config import FieldName
 from orchestrator.concluded.judge import Judgement, Verdict
 from orchestrator.concluded.record import Record
 
+OUTCOME = "outcome"
+
 Facts = dict[str, str]
 """What was not there, or not seen, has no entry."""
 
@@ -40,16 +42,16 @@ def facts(record: Record | None) -> Facts | None:
         return None
     judgement, report = record.judgement, record.attempt.report
     if judgement.outcome != "runs":
-        return {"outcome": f"{judgement.outcome} ({judgement.category})"}
+        return {OUTCOME: f"{judgement.outcome} ({judgement.category})"}
     seen = {} if report is None else _seen(report)
-    return {"outcome": "runs"} | seen | dict(_requests(judgement))
+    return {OUTCOME: "runs"} | seen | dict(_requests(judgement))
 
 
 def differences(was: Facts, now: Facts) -> Iterator[Difference]:
     """An engine that no longer starts has lost all its backends: only the failure is told."""
     names = dict.fromkeys([*was, *now])
-    if was["outcome"] != now["outcome"]:
-        names = dict.fromkeys(["outcome"])
+    if was[OUTCOME] != now[OUTCOME]:
+        names = dict.fromkeys([OUTCOME])
     for name in names:
         before, after = was.get(name), now.get(name)
         unseen = None in {before, after} and name in _OF_EVERY_ENGINE

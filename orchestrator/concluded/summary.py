@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 
-from orchestrator.asked.policies import ConcernKind
+from orchestrator.asked.policies import ChangeKind, ConcernKind
+from orchestrator.concluded.comparison import Comparison
 from orchestrator.concluded.concerns import Concern
 from orchestrator.concluded.judge import Verdict
 
@@ -19,13 +20,20 @@ _ONE_AND_MANY = {
         "predictions differ from a real card",
     ),
     ConcernKind.BROKEN_BY_FIX: ("regressed with the fix", "regressed with the fix"),
-    ConcernKind.BROKEN_BEFORE: ("broken before", "broken before"),
-    ConcernKind.FLAKY: ("flaky", "flaky"),
     ConcernKind.GONE: ("cell gone", "cells gone"),
-    ConcernKind.DRIFT: ("drifted", "drifted"),
-    ConcernKind.NO_BASELINE: ("new", "new"),
     ConcernKind.WAIVER: ("waiver unexpectedly passing", "waivers unexpectedly passing"),
 }
+
+_IN_ORDER = (
+    ChangeKind.MISPREDICTED,
+    ChangeKind.BROKEN_BEFORE,
+    ChangeKind.INFRASTRUCTURE,
+    ChangeKind.FLAKY,
+    ChangeKind.NO_BASELINE,
+    ChangeKind.DRIFT,
+    ChangeKind.FIXED,
+    ChangeKind.UNCHANGED,
+)
 
 _FAILED = (ConcernKind.FAILED, ConcernKind.INFRASTRUCTURE)
 """Told together with what was not run, and with the number of all cells."""
@@ -45,15 +53,15 @@ def ships(  # noqa: PLR0913  # all that a reader wants to know at once
     fixed: int,
     confirmed: int,
 ) -> str:
-    kinds = Counter(concern.kind for concern in tolerated)
     parts = [
         f"{passed} of {cells} cells passed",
         *([f"{waived} waived"] if waived else []),
-        *(counted(kind, kinds[kind]) for kind in ConcernKind if kinds[kind]),
         *([f"{fixed} fixed"] if fixed else []),
         *([f"{confirmed} confirmed by a real card"] if confirmed else []),
     ]
-    return f"ships: {', '.join(parts)}"
+    kinds = Counter(concern.kind for concern in tolerated)
+    let_pass = ", ".join(counted(kind, kinds[kind]) for kind in ConcernKind if kinds[kind])
+    return f"ships: {', '.join(parts)}" + (f"; tolerated: {let_pass}" if let_pass else "")
 
 
 def counted(kind: ConcernKind, number: int) -> str:
@@ -73,11 +81,15 @@ def _troubles(blockers: Sequence[Concern], cells: int, places: Collection[str]) 
             yield f"{_not_passed(blockers, places)} of {cells} cells"
         elif kind in {ConcernKind.CLAIM, ConcernKind.BASELINE, ConcernKind.COVERAGE}:
             yield from (each.reason for each in alike)
-        elif kind in {ConcernKind.REGRESSED, ConcernKind.BROKEN_BEFORE}:
-            where = _where(alike, places)
-            yield f"{counted(kind, len(alike))}{where}{_all(alike)}{_since(alike)}"
+        elif kind is ConcernKind.REGRESSED:
+            yield _regressions(alike, places)
         else:
             yield f"{counted(kind, len(alike))}{_where(alike, places)}"
+
+
+def _regressions(alike: Sequence[Concern], places: Collection[str]) -> str:
+    count = counted(ConcernKind.REGRESSED, len(alike))
+    return f"{count}{_where(alike, places)}{_all(alike)}{_since(alike)}"
 
 
 def _not_passed(blockers: Iterable[Concern], places: Collection[str]) -> str:
@@ -123,3 +135,13 @@ def _since(alike: Iterable[Concern]) -> str:
     versions = {each.since for each in alike}
     since = next(iter(versions)) if len(versions) == 1 else None
     return f", since {since}" if since else ""
+
+
+def compared(comparison: Comparison, concerns: Sequence[Concern], places: Collection[str]) -> str:
+    """`1 regression on gfx942, kv_layout_conflict, since 0.32.0; 2 fixed, 18 unchanged`"""
+    worse = [each for each in concerns if each.kind is ConcernKind.REGRESSED]
+    head = _regressions(worse, places) if worse else "nothing regressed"
+    counts = Counter(change.kind for change in comparison.cells)
+    parts = [f"{counts[kind]} {kind}" for kind in _IN_ORDER if counts[kind]]
+    gone = [counted(ConcernKind.GONE, len(comparison.gone))] if comparison.gone else []
+    return f"{head}; {', '.join([*parts, *gone])}" if parts or gone else head

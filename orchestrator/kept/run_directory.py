@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import json
 import os
 import re
 import shutil
@@ -65,6 +66,8 @@ class Asked:
 
 
 ORDER = "order"
+LATEST = "latest"
+SUMMARY = "summary.json"
 RUNS_READ = 10
 """Runs of a suite that are looked at, the newest first: older ones say little of today."""
 
@@ -125,6 +128,16 @@ class RunDirectory:
         """Whether no cell was even tried."""
         return not self.cells.exists() and not self.records.path.exists()
 
+    def is_begun(self) -> bool:
+        return not self.is_blank()
+
+    def shipped(self) -> bool:
+        """As its gate said when it ended."""
+        try:
+            return bool(json.loads((self.path / SUMMARY).read_bytes())["gate"]["ships"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return False
+
     def claim(self) -> bool:
         """Take this directory for the life of the process; False if another run has it."""
         try:
@@ -173,13 +186,21 @@ def _start(runs: Path, asked: Asked, today: date, *, resume: bool) -> tuple[RunD
 
 def find(name: str, runs: Path = Path("runs")) -> RunDirectory:
     """A run by its path, by its name in *runs*, or `latest`."""
-    path = next(iter(newest_first(runs)), None) if name == "latest" else Path(name)
+    path = next(iter(newest_first(runs)), None) if name == LATEST else Path(name)
     candidates = [] if path is None else [path, runs / path]
     for candidate in candidates:
         if (candidate / "run.json").is_file():
             return RunDirectory(candidate)
     known = ", ".join(run.name for run in newest_first(runs)) or "none yet"
     raise ConfigError(f"there is no run {name}; runs in {runs}: {known}")
+
+
+def before(run: RunDirectory, *, shipped: bool = False) -> RunDirectory | None:
+    """The newest run of its suite that is older: in which a cell was tried, or that *shipped*."""
+    earlier = map(RunDirectory, newest_first(run.path.parent, run.asked().suite))
+    own = _order(run.path)
+    fit = RunDirectory.shipped if shipped else RunDirectory.is_begun
+    return next((each for each in earlier if _order(each.path) < own and fit(each)), None)
 
 
 def unfinished(runs: Path, suite: str, cell_ids: Iterable[str]) -> Iterator[RunDirectory]:

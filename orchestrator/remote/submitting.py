@@ -12,7 +12,7 @@ import ray
 
 from jobs.secrets import is_secret, redactor
 from orchestrator.asked.compose import config_dir
-from orchestrator.asked.conf_files import CONF
+from orchestrator.asked.conf_files import CONF, ConfFiles
 from orchestrator.asked.config import ClusterChoice, Config, RuntimeEnv
 from orchestrator.errors import ClusterError, ConfigError
 from orchestrator.remote import foreground, leaks, submissions, working_dir
@@ -94,10 +94,17 @@ def _check(words: Sequence[str], config: Config) -> None:
         if path is not None and Path(path).exists()
     ]
     more = config_dir(words)
+    folders = (CONF, *([Path(more)] if more else []))
+    mistakes += [
+        f"gate.waiver_files: {name} lies beside what goes to the cluster: put it into conf/, or "
+        "into a folder that --config-dir names"
+        for name in config.gate.waiver_files
+        if Path(name).is_absolute() or not ConfFiles(folders=folders).find(name)
+    ]
     mistakes += [
         f"{place} holds a secret, and everybody who may read the job's files could read it there: "
         "set it in the environment of the cluster's nodes"
-        for folder in (CONF, *([Path(more)] if more else []))
+        for folder in folders
         for place in leaks.places(folder, config.secrets)
     ]
     if mistakes:

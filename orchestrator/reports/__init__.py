@@ -3,7 +3,7 @@
 from pathlib import PurePath
 
 from orchestrator import discretion
-from orchestrator.kept.run_directory import RunDirectory
+from orchestrator.kept.run_directory import SUMMARY, RunDirectory
 from orchestrator.reports import document, junit, markdown
 from orchestrator.reports.document import Document, to_json
 from orchestrator.run import Result, conclude
@@ -19,7 +19,7 @@ def write_all(run: RunDirectory) -> Result:
     """Leave every form of report in the run directory."""
     result = conclude(run)
     report = document_of(run, result)
-    run.write("summary.json", to_json(report))
+    run.write(SUMMARY, to_json(report))
     run.write("matrix.md", markdown.to_markdown(report))
     run.write("junit.xml", junit.to_junit(report))
     return result

@@ -16,7 +16,8 @@ from orchestrator.concluded.matrix import Matrix
 from orchestrator.concluded.predictions import Disagreement
 from orchestrator.concluded.proof import Arm, Demonstration, Regression, Standing, arms
 from orchestrator.concluded.waivers import Trouble
-from orchestrator.reports import filling
+from orchestrator.reports import difference, filling
+from orchestrator.reports.difference import ComparisonRow
 from orchestrator.reports.rows import CellRow
 
 Effect = Literal["blocks", "waived", "tolerated"]
@@ -102,6 +103,9 @@ class Document:
     gate: GateRow
     proof: ProofRow | None = None
     cells: tuple[CellRow, ...]
+    comparison: ComparisonRow | None = None
+    """With the gate's baseline, if it has one."""
+
     changes: tuple[Change, ...] = ()
     """What changed from one vLLM release to the next, where several were run."""
 
@@ -131,6 +135,7 @@ def build(run: str, suite: str, matrix: Matrix, decision: Decision) -> Document:
             filling.row(matrix, cell, waived=cell.id in waived, arm=parts.get(cell.build.name))
             for cell in matrix.cells
         ),
+        comparison=difference.row(decision.comparison, matrix) if decision.comparison else None,
         # A proof compares its builds in a table of its own.
         changes=between_releases(matrix) if demonstration is None else (),
         disagreements=matrix.disagreements,

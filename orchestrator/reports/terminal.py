@@ -9,7 +9,7 @@ from rich.text import Text
 
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.proof import Regression, Standing
-from orchestrator.reports import before_after, wording
+from orchestrator.reports import before_after, difference_forms, wording
 from orchestrator.reports.document import Document, ProofRow
 from orchestrator.reports.rows import CellRow
 from orchestrator.running.progress import STYLES
@@ -37,6 +37,9 @@ def _parts(report: Document) -> Iterator[RenderableType]:
     yield from _disagreements(report)
     if report.proof is not None:
         yield from _proof(report.proof, report.cells)
+    if report.comparison is not None:
+        yield from difference_forms.parts(report.comparison)
+        yield ""
     if note := wording.emulation(report):
         yield Text(note, style="dim")
     for remark in report.gate.remarks:

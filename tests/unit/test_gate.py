@@ -361,7 +361,7 @@ def test_one_sentence_says_what_where_why_and_since_when() -> None:
         ),
         (
             [(*MI, FAILED, PASSED, OTHER), (*NV, FAILED, FAILED, OTHER), (*NV, *FINE)],
-            "ships: 2 of 3 cells passed, 1 broken before, 1 fixed",
+            "ships: 2 of 3 cells passed, 1 fixed; tolerated: 1 broken before",
         ),
         (
             [(*MI, PASSED, FAILED, "no_space"), (*MI, PASSED, NOT_RUN, None), (*NV, *FINE)],

@@ -37,6 +37,16 @@ def test_a_checkout_that_lies_here_is_not_looked_for_there(tmp_path: Path) -> No
         submit("build=[v0_32_gpu]", f"build.v0_32_gpu.checkout={tmp_path}")
 
 
+def test_a_file_of_waivers_that_would_stay_here_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("ours.yaml").write_text("waivers: []")
+
+    with pytest.raises(ConfigError, match=r"gate\.waiver_files: ours\.yaml lies beside"):
+        submit("gate.waiver_files=[waivers/demo.yaml,ours.yaml]")
+
+
 @pytest.mark.parametrize(
     "line",
     ["    HF_TOKEN: hf_abcdefghijklmnopqrstu", "    SITE_PASSWORD: kFjw83hs", "# sk-" + "a" * 24],

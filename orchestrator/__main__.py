@@ -10,7 +10,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.markup import escape
 
-from orchestrator import discretion
+from orchestrator import discretion, github
 from orchestrator.commands import COMMANDS, unknown
 from orchestrator.errors import SHIPS, ClusterError, ConfigError, RunError, StoppedError
 from orchestrator.supervise import supervised
@@ -25,7 +25,9 @@ def main() -> None:
     _open_what_is_closed()
     discretion.begin()
     discretion.hide_typed(words)
-    sys.exit(_supervised(words) if _runs(words) else answer(words))
+    with github.deaf():
+        code = _supervised(words) if _runs(words) else answer(words)
+    sys.exit(code)
 
 
 def _open_what_is_closed() -> None:
@@ -69,6 +71,9 @@ def _told(error: RunError) -> int:
     Console(stderr=True, highlight=False, soft_wrap=True, emoji=False).print(
         f"[bold red]error:[/] {escape(str(error))}"
     )
+    if github.listens():
+        said = github.Annotation(level="error", title="vllm-matrix", message=str(error))
+        github.annotate([said])
     return error.exit_code
 
 

@@ -9,7 +9,7 @@ COMMANDS = {
     "nodes": "what this machine or a cluster has, and what is wrong with it",
     "submit": "run on a cluster, from a laptop, and follow it",
     "attach": "come back to a run that was submitted",
-    "report": "the matrix again: terminal, pr, md, json, junit",
+    "report": "the matrix again: terminal, pr, md, json, junit, github",
     "explain": "everything known of one cell, and a command that runs it alone",
     "compare": "what became of every cell since another run, or from one build to another",
     "gate": "may it ship?",

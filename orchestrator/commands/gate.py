@@ -7,10 +7,12 @@ from pathlib import Path
 
 from rich.console import Console
 
+from orchestrator import reports
 from orchestrator.asked import waiver_file
 from orchestrator.asked.compose import compose
 from orchestrator.asked.conf_files import CONF, ConfFiles
 from orchestrator.asked.policies import Gate
+from orchestrator.commands import annotating
 from orchestrator.commands.parsing import Parser
 from orchestrator.concluded.concerns import Concern
 from orchestrator.concluded.gate import Decision
@@ -57,11 +59,13 @@ def parser() -> Parser:
 def main(words: Sequence[str]) -> int:
     chosen = parser().parse_args(words)
     named = sides.named(chosen.run)
-    decision = conclude(named.run, build=named.build, policy=_policy(chosen, named)).decision
+    result = conclude(named.run, build=named.build, policy=_policy(chosen, named))
+    decision = result.decision
     console = Console(highlight=False, soft_wrap=True, markup=False, emoji=False)
     console.print(decision.sentence())
     for line in _evidence(decision):
         console.print(f"  {line}")
+    annotating.tell(named.run, reports.document_of(named.run, result))
     return SHIPS if decision.ships else BLOCKED
 
 

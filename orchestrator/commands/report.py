@@ -3,7 +3,8 @@
 import sys
 from collections.abc import Sequence
 
-from orchestrator import reports
+from orchestrator import github, reports
+from orchestrator.commands import annotating, ci
 from orchestrator.commands.parsing import Parser
 from orchestrator.commands.screen import screen
 from orchestrator.errors import SHIPS
@@ -13,7 +14,7 @@ from orchestrator.reports.document import to_json
 from orchestrator.run import conclude
 
 TEXTS = {
-    "pr": markdown.to_comment,
+    "pr": lambda report: markdown.to_comment(report, ci.page()),
     "md": markdown.to_markdown,
     "json": to_json,
     "junit": junit.to_junit,
@@ -28,9 +29,10 @@ def parser() -> Parser:
             "report latest": "the newest run, on the screen",
             "report latest --format pr": "for a pull request, fit into a comment",
             "report 2026-12-02-demo --format junit": "for a CI system, of an older run",
+            "report latest --format github": "annotations and a summary, in a job of GitHub's",
         },
     ).runs()
-    words.add_argument("--format", choices=("terminal", *TEXTS), default="terminal")
+    words.add_argument("--format", choices=("terminal", "github", *TEXTS), default="terminal")
     return words
 
 
@@ -38,8 +40,12 @@ def main(words: Sequence[str]) -> int:
     chosen = parser().parse_args(words)
     run = find(chosen.run)
     document = reports.document_of(run, conclude(run))
-    if chosen.format == "terminal":
-        screen().print(terminal.render(document))
-    else:
-        sys.stdout.write(TEXTS[chosen.format](document))
+    match chosen.format:
+        case "terminal":
+            screen().print(terminal.render(document))
+        case "github":
+            sys.stdout.write(github.to_commands(annotating.found(run, document)))
+            annotating.summarise(document)
+        case form:
+            sys.stdout.write(TEXTS[form](document))
     return SHIPS

@@ -5,13 +5,16 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
+from orchestrator import github, reports
 from orchestrator.asked.compose import compose
 from orchestrator.asked.config import Config
+from orchestrator.commands import annotating
 from orchestrator.commands.parsing import Parser
 from orchestrator.commands.screen import screen
 from orchestrator.errors import SHIPS, ConfigError
+from orchestrator.kept.run_directory import RunDirectory
 from orchestrator.remote.submissions import Submission
-from orchestrator.run import cells_of
+from orchestrator.run import cells_of, conclude
 
 
 def parser() -> Parser:
@@ -63,4 +66,11 @@ def follow(submission: Submission, runs: Path, say: Callable[[str], None]) -> in
         return SHIPS
     if run is not None and (run / "run.json").exists():
         say(f"all of it is in {run}")
+        _tell(RunDirectory(run))
     return following.exit_code(job)
+
+
+def _tell(run: RunDirectory) -> None:
+    """Whoever submitted, and not the cluster, may be a job on GitHub."""
+    if github.listens():
+        annotating.tell(run, reports.document_of(run, conclude(run)))

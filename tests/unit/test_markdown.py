@@ -81,13 +81,13 @@ def a_document(
     *found: tuple[Cell, ProbeReport | None], waivers: tuple[Waiver, ...] = ()
 ) -> Document:
     cells = [cell for cell, _ in found]
-    records = [_record(cell, report) for cell, report in found if report is not None]
+    records = [recorded(cell, report) for cell, report in found if report is not None]
     result = matrix.build(cells, records)
     decision = decide(result, Gate(waivers=waivers), today=date(2026, 12, 2))
     return document.build("runs/2026-12-02-demo", "demo", result, decision)
 
 
-def _record(cell: Cell, report: ProbeReport) -> Record:
+def recorded(cell: Cell, report: ProbeReport) -> Record:
     attempt = an_attempt(report, cell_id=cell.id)
     build = a_build(cell.build.name)
     judgement = judge(cell, build, attempt)

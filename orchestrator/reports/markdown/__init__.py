@@ -1,5 +1,6 @@
 """The matrix in GitHub's Markdown: what decides comes first, and all else is folded away."""
 
+from dataclasses import replace
 from pathlib import PurePath
 
 from orchestrator.reports import foreign, wording
@@ -36,9 +37,9 @@ def to_comment(report: Document, page: str | None = None) -> str:
     return _text(report, COMMENT, before=mark, page=page)
 
 
-def to_summary(report: Document, page: str | None = None) -> str:
-    """For the page of a CI job."""
-    return _text(report, SUMMARY, page=page)
+def to_summary(report: Document, page: str | None = None, *, taken: int = 0) -> str:
+    """For the page of a CI job, of which *taken* bytes are taken already."""
+    return _text(report, replace(SUMMARY, most=SUMMARY.most - taken), page=page)
 
 
 def _text(report: Document, limit: Limit, before: str = "", page: str | None = None) -> str:

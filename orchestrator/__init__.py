@@ -23,6 +23,7 @@ A folder for each stage, in the order the data flows; `run.validate` is the flow
     kept/          what stays on disk
       records        one line per cell that ended; run_directory holds them
       reuse          which verdicts of earlier runs still hold
+      past           every run, with all that its records say; database asks them with SQL
     reports/       matrix -> terminal, md, json, junit; they decide nothing
     remote/        the same from a laptop, by way of a cluster's Jobs API
 

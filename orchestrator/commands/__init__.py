@@ -12,6 +12,7 @@ COMMANDS = {
     "report": "the matrix again: terminal, pr, md, json, junit, github",
     "explain": "everything known of one cell, and a command that runs it alone",
     "compare": "what became of every cell since another run, or from one build to another",
+    "history": "what all runs say of a cell: passed last, changed by, flaky; or SQL",
     "gate": "may it ship?",
     "help": "this text, or a command's",
 }

@@ -14,12 +14,12 @@ class Questions:
         self._asking: dict[str, dict[str, Cell]] = {}
         self._named: dict[str, Cell] = {}
         for cell in cells:
-            self._asking.setdefault(_key(cell), {})[cell_ids.question(cell.id)] = cell
+            self._asking.setdefault(fingerprint(cell), {})[cell_ids.question(cell.id)] = cell
             self._named[cell_ids.question(cell.id)] = cell
 
     def same(self, cell: Cell) -> Cell | None:
         """The one that asks the same; of several the one that has the same name."""
-        asking = self._asking.get(_key(cell), {})
+        asking = self._asking.get(fingerprint(cell), {})
         return asking.get(cell_ids.question(cell.id)) or next(iter(asking.values()), None)
 
     def namesake(self, cell: Cell) -> Cell | None:
@@ -28,7 +28,7 @@ class Questions:
 
     def unasked(self, cells: Iterable[Cell]) -> Iterator[Cell]:
         """Those that ask what none of *cells* does."""
-        keys = {_key(cell) for cell in cells}
+        keys = {fingerprint(cell) for cell in cells}
         for key, asking in self._asking.items():
             if key not in keys:
                 yield from asking.values()
@@ -40,7 +40,8 @@ def differing(one: Cell, other: Cell) -> Iterator[str]:
     return (part for part in {**here, **there} if here.get(part) != there.get(part))
 
 
-def _key(cell: Cell) -> str:
+def fingerprint(cell: Cell) -> str:
+    """The same for cells that ask the same, of whatever build."""
     return digests.hashed(_asks(cell))
 
 

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import date
@@ -59,19 +60,24 @@ def ask(runs: Path, query: str) -> Sequence[tuple[Any, ...]]:
     return Database(past.runs_in(runs)).ask(query).rows
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> Path:
-    """Three runs of two releases: another backend in the second, and a cell that is flaky."""
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Only to be read. Three runs of two releases: another backend in the second, and a cell that is flaky."""
     old, new = a_cell(f"{LLAMA}/v0.9.0"), a_cell(f"{LLAMA}/v0.10.0")
     dropped = a_cell("cpu/llama/triton/v0.10.0", target=a_cell().backend.target)
     asks = replace(dropped.backend.target, attention_backend="TRITON_ATTN")
     dropped = replace(dropped, backend=replace(dropped.backend, target=asks))
     gemma = a_cell("cpu/gemma/auto/v0.10.0", engine_args={"max_model_len": 64})
-    folder = tmp_path / "runs"
+    folder = tmp_path_factory.mktemp("history") / "runs"
     a_run(folder, (old, a_report(target=groups("A"))))
     a_run(folder, (new, a_report(target=groups("B"))), (dropped, a_report()), day=2)
     a_run(folder, (new, BAD), (gemma, None), day=3)
     return folder
+
+
+@pytest.fixture
+def own_runs(runs: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(runs, tmp_path / "runs"))
 
 
 def test_a_cell_is_found_with_its_build_without_it_and_by_a_glob(runs: Path) -> None:
@@ -82,12 +88,12 @@ def test_a_cell_is_found_with_its_build_without_it_and_by_a_glob(runs: Path) -> 
     assert len(ids(runs, "*/v0.10.0")) == 4
 
 
-def test_a_cell_that_had_another_name_is_found_by_what_it_asks(runs: Path) -> None:
+def test_a_cell_that_had_another_name_is_found_by_what_it_asks(own_runs: Path) -> None:
     renamed = a_cell("cpu/llama_3/none/v0.11.0")
-    a_run(runs, (renamed, a_report()), day=4)
+    a_run(own_runs, (renamed, a_report()), day=4)
 
-    assert ("2026-12-04-demo", renamed.id) in ids(runs, LLAMA)
-    assert ("2026-12-04-demo", renamed.id) not in ids(runs, f"{LLAMA}/v0.9.0")
+    assert ("2026-12-04-demo", renamed.id) in ids(own_runs, LLAMA)
+    assert ("2026-12-04-demo", renamed.id) not in ids(own_runs, f"{LLAMA}/v0.9.0")
 
 
 def test_a_cell_that_nobody_ran_is_a_mistake_with_the_nearest_name(runs: Path) -> None:
@@ -109,23 +115,23 @@ def test_a_cell_without_a_record_was_not_run(runs: Path) -> None:
     assert ask(runs, asked) == (("not run", ["there is no record of it"], None),)
 
 
-def test_a_run_that_is_being_written_is_read_up_to_its_last_whole_line(runs: Path) -> None:
-    file = next(runs.glob("2026-12-03*")) / "records.jsonl"
+def test_a_run_that_is_being_written_is_read_up_to_its_last_whole_line(own_runs: Path) -> None:
+    file = next(own_runs.glob("2026-12-03*")) / "records.jsonl"
     file.write_bytes(file.read_bytes() + file.read_bytes()[:400])
 
-    entries, troubles = past.entries(past.runs_in(runs), LLAMA)
+    entries, troubles = past.entries(past.runs_in(own_runs), LLAMA)
 
     assert (len(entries), troubles) == (3, [])
 
 
-def test_what_another_version_wrote_is_said_and_the_rest_is_read(runs: Path) -> None:
-    first, second, _ = sorted(runs.iterdir())
+def test_what_another_version_wrote_is_said_and_the_rest_is_read(own_runs: Path) -> None:
+    first, second, _ = sorted(own_runs.iterdir())
     line = json.loads((second / "records.jsonl").read_text().splitlines()[0])
     newer = json.dumps(line | {"record_version": 2, "cell_id": f"{LLAMA}/v0.10.0"})
     (second / "records.jsonl").write_text(newer + "\n")
     (first / "run.json").write_text('{"run_version": 7}')
 
-    entries, troubles = past.entries(past.runs_in(runs), LLAMA)
+    entries, troubles = past.entries(past.runs_in(own_runs), LLAMA)
 
     told = [(each.run, each.verdict) for each in entries]
     assert told == [

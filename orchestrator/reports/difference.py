@@ -86,11 +86,12 @@ def row(comparison: Comparison, matrix: Matrix) -> ComparisonRow:
     )
 
 
-def groups(compared: ComparisonRow) -> Iterator[Group]:
-    """All but what is unchanged, in the order in which it should be looked at."""
+def groups(compared: ComparisonRow, *kinds: ChangeKind) -> Iterator[Group]:
+    """Of *kinds*, or all but what is unchanged, in the order in which it should be looked at."""
+    wanted = {*kinds} or {*ChangeKind} - {ChangeKind.UNCHANGED}
     alike: dict[tuple[object, ...], list[CellChange]] = {}
     for change in compared.cells:
-        if change.kind is not ChangeKind.UNCHANGED:
+        if change.kind in wanted:
             key = (change.kind, _verdicts(change), *_lines(change))
             alike.setdefault(key, []).append(change)
     for cells in sorted(alike.values(), key=lambda cells: ORDER.index(cells[0].kind)):

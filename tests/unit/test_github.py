@@ -17,11 +17,12 @@ from orchestrator import github
 from orchestrator.asked.policies import ConcernKind, Gate
 from orchestrator.commands.conf_places import places
 from orchestrator.github import Annotation, Place
-from orchestrator.kept.run_directory import Asked, RunDirectory
+from orchestrator.kept.run_directory import Asked
 from orchestrator.reports.annotations import Places, annotations
 from orchestrator.reports.document import Document
 from tests.builders import a_cell, a_failed_report
-from tests.unit.test_markdown import FELL_BACK, HEALTHY, LOST, WAIVER, a_document, many, recorded
+from tests.unit.kept_runs import a_run
+from tests.unit.test_markdown import FELL_BACK, HEALTHY, LOST, WAIVER, a_document, many
 
 ROOT = Path(__file__).parents[2]
 NOWHERE = Places(of_entry=lambda *_: None, of_waiver=lambda _: None)
@@ -182,10 +183,7 @@ def test_an_error_points_to_what_its_owner_has_to_look_at() -> None:
 def hostile_run(tmp_path: Path) -> Path:
     """A run on disk whose engine tries to speak to the runner."""
     cell = a_cell("cpu/llama/bad/v0_32")
-    run = RunDirectory(tmp_path / "runs" / "2026-12-02-demo")
-    run.path.mkdir(parents=True)
-    run.note(Asked(suite="demo", command=("suite=demo",), gate=Gate(), cells=(cell,)))
-    run.records.append(recorded(cell, a_failed_report(HOSTILE)))
+    run = a_run("2026-12-02-demo", [(cell, a_failed_report(HOSTILE))], runs=tmp_path / "runs")
     (run.path / "probe.log").write_text(HOSTILE)
     return run.path
 

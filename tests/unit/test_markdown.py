@@ -14,6 +14,7 @@ from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked, Expectation
 from orchestrator.asked.policies import ConcernKind, Gate, Waiver
 from orchestrator.concluded import matrix
+from orchestrator.concluded.comparison import Side, compare
 from orchestrator.concluded.gate import decide
 from orchestrator.concluded.judge import judge
 from orchestrator.concluded.predictions import Disagreement
@@ -196,6 +197,24 @@ def test_what_is_tolerated_is_folded_and_drift_is_not() -> None:
 
     assert rendered(text).outline[:2] == ["Drift: 1 cell", "Tolerated: 1 cell"]
     assert "**broken before (silent\\_fallback)** in 1 cell of `v0_32`, since 0.33: " in text
+
+
+def test_what_is_fixed_since_the_baseline_is_told_and_what_regressed_comes_first() -> None:
+    cells = [a_cell(f"cpu/llama/{name}/v0_32", engine_args={"m": name}) for name in "ab"]
+    well, ill = HEALTHY[1], a_failed_report("broken")
+
+    def side(name: str, *reports: ProbeReport) -> Side:
+        records = [recorded(cell, report) for cell, report in zip(cells, reports, strict=True)]
+        return Side(name=name, matrix=matrix.build(cells, records))
+
+    now = side("now", well, ill)
+    compared = compare(side("2026-12-01-demo", ill, well), now)
+    decision = decide(now.matrix, Gate(), today=date(2026, 12, 2), comparison=compared)
+    text = markdown.to_markdown(document.build("runs/now", "demo", now.matrix, decision))
+
+    assert "\nSince `2026-12-01-demo`: 1 regression, internal\\_error; 1 fixed" in text
+    assert rendered(text).outline[:2] == ["What blocks", "Fixed: 1 cell"]
+    assert "- llama / a: cpu\n  - failed (internal\\_error) → passed\n" in text
 
 
 @pytest.mark.parametrize("form", [markdown.to_markdown, markdown.to_comment, markdown.to_summary])

@@ -50,10 +50,13 @@ def _text(report: Document, limit: Limit, before: str = "", page: str | None = N
 
 def _first(report: Document, page: str | None) -> str:
     run = f"run [`{_name(report)}`](<{page}>)" if page else f"run `{_name(report)}`"
-    answer = f"**{foreign.prose(report.gate.sentence)}** (suite `{report.suite}`, {run})"
-    if report.proof is None:
-        return answer
-    return f"**{foreign.prose(report.proof.sentence)}**\n\n{answer}"
+    lines = [f"**{foreign.prose(report.gate.sentence)}** (suite `{report.suite}`, {run})"]
+    if report.proof is not None:
+        lines.insert(0, f"**{foreign.prose(report.proof.sentence)}**")
+    if report.comparison is not None:
+        base = foreign.code(PurePath(report.comparison.base).name)
+        lines.append(f"Since {base}: {foreign.prose(report.comparison.sentence)}")
+    return "\n\n".join(lines)
 
 
 def _last(report: Document) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from orchestrator.reports import wording
 from orchestrator.reports.alike import Alike
+from orchestrator.reports.difference import Group, subjects
 from orchestrator.reports.document import RemarkRow
 from orchestrator.reports.fitting import Item
 from orchestrator.reports.foreign import block, code, prose
@@ -33,6 +34,12 @@ def expected(why: str, rows: Sequence[CellRow]) -> Item:
     category = f" ({rows[0].category})" if rows[0].category else ""
     line = f"- {prose(wording.verdict(rows[0]) + category)}, {wording.count(len(rows), 'cell')}: "
     return Item(forms=("\n".join([line + prose(why), *_below(*_all(cells))]), line + _clipped(why)))
+
+
+def change(group: Group) -> Item:
+    line = f"- {'; '.join(map(prose, subjects(group.cells)))}"
+    told = [f"- {prose(text)}" for text in (group.turn, *group.lines) if text]
+    return Item(forms=("\n".join([line, *_below(*told)]), line))
 
 
 def remark(remark: RemarkRow) -> Item:

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.asked.policies import ConcernKind
-from orchestrator.reports import alike, wording
+from orchestrator.asked.policies import ChangeKind, ConcernKind
+from orchestrator.reports import alike, difference, wording
 from orchestrator.reports.alike import Alike
 from orchestrator.reports.document import Document
 from orchestrator.reports.fitting import Item, Part
@@ -39,6 +39,10 @@ def _parts(report: Document) -> Iterator[Part]:
     drift = alike.concerns(report, "tolerated", {ConcernKind.DRIFT})
     yield _list("change", f"Drift: {_cells(drift)}", [*map(groups.entry, drift)])
     yield from _changes(report)
+    if report.comparison is not None:
+        fixed = [*difference.groups(report.comparison, ChangeKind.FIXED)]
+        count = report.comparison.counts.get(ChangeKind.FIXED, 0)
+        yield _list("fix", f"Fixed: {wording.count(count, 'cell')}", [*map(groups.change, fixed)])
     yield folded("finding", f"Tolerated: {_cells(tolerated)}", map(groups.entry, tolerated))
     yield folded("finding", f"Waived: {_cells(waived)}", map(groups.entry, waived))
     yield tables.overview(report.cells)

@@ -68,15 +68,17 @@ def deaf() -> Iterator[None]:
     if not is_there():
         yield
         return
-    word = f"vllm-matrix-{secrets.token_hex(8)}"
+    word, process = f"vllm-matrix-{secrets.token_hex(8)}", os.getpid()
     _say(f"::stop-commands::{word}\n")
     _deaf_until.append(word)
     try:
         yield
     finally:
         _deaf_until.remove(word)
-        _let_it_catch_up()
-        _say(f"::{word}::\n")
+        # A supervisor outlives the run that it forked, and whatever that leaves behind.
+        if os.getpid() == process:
+            _let_it_catch_up()
+            _say(f"::{word}::\n")
 
 
 def annotate(annotations: Iterable[Annotation]) -> None:

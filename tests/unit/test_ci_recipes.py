@@ -101,6 +101,7 @@ SHELLS = {
     "gitlab": ["bash", "-eo", "pipefail"],
     "buildkite": ["bash", "-e"],
 }
+ON_GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_STEP_SUMMARY": "summary.md"}
 AGENT = """\
 #!/bin/sh
 echo "$@" >agent.words
@@ -134,6 +135,7 @@ def ran(workspace: Path, recipe: str, words: list[str]) -> subprocess.CompletedP
             "PATH": f"{workspace}/bin:{os.environ['PATH']}",
             "PYTHONPATH": str(ROOT),
             "VLLM_MATRIX_CACHE": str(workspace / "cache"),
+            **(ON_GITHUB if recipe.startswith("github/") else {}),
         },
         capture_output=True,
         text=True,
@@ -169,6 +171,9 @@ def test_the_steps_leave_a_comment_and_a_test_report_and_end_as_the_gate_says(
     mark, first, *_ = (workspace / "comment.md").read_text().splitlines()
     assert (mark, first.startswith(f"**{answer}")) == ("<!-- vllm-matrix cells -->", True)
     JUNIT.validate(workspace / "junit.xml")
+    if recipe.startswith("github"):
+        assert f"::error title=vllm-matrix cells::{answer}" in ended.stderr
+        assert (workspace / "summary.md").read_text().startswith(first)
     if recipe.startswith("buildkite"):
         style = "success" if ships else "error"
         assert (workspace / "agent.words").read_text() == (

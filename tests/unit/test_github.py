@@ -245,6 +245,28 @@ def test_what_an_engine_says_is_no_command(
     assert Runner().read(f"{first}\n{ended.stdout}\n{last}").obeyed == []
 
 
+def test_a_process_that_was_forked_does_not_end_the_deafness() -> None:
+    forks = """
+import os, sys
+from orchestrator import github
+with github.deaf():
+    if os.fork() == 0:
+        sys.exit()
+    os.wait()
+    sys.stderr.write("::error::hostile\\n")
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", forks],
+        env={**os.environ, "PYTHONPATH": str(ROOT), "GITHUB_ACTIONS": "true"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert Runner().read(ended.stderr).obeyed == []
+    assert len(ended.stderr.splitlines()) == 3
+
+
 def test_a_job_can_be_left_alone_by_a_switch(hostile_run: Path, tmp_path: Path) -> None:
     environment = {**on_github(tmp_path), "VLLM_MATRIX_GITHUB": "off"}
     ended = vllm_matrix("gate", str(hostile_run), folder=tmp_path, **environment)

@@ -103,6 +103,8 @@ def test_markdown_begins_with_the_verdict_and_a_table_of_before_and_after() -> N
 
 **ships: 2 of 2 cells passed** (suite `seed`, run `x`)
 
+### Before and after
+
 | card | target asked | draft asked | before: `old` | after: `new` | attempt: `first` |
 |---|---|---|---|---|---|
 | mi300x-emulated | auto | TRITON\\_ATTN | ❌ TRITON\\_ATTN → ROCM\\_ATTN dropped, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC | ✅ TRITON\\_ATTN honoured, LBNHC |

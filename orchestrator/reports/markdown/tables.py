@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.proof import Regression
@@ -24,12 +25,13 @@ def proof(proof: ProofRow, cells: tuple[CellRow, ...]) -> Iterator[Part]:
         notes.append("_Italic_: not part of the claim.")
     if not proof.regressions:
         notes.append("Nothing that passes without the fix fails with it.")
-    yield Part(
-        thing="row of the proof",
-        begin=head(["card", "target asked", "draft asked", *builds]),
-        items=tuple(row(_compared(line, proof)) for line in lines),
-        end=f"\n\n{' '.join(notes)}",
+    table = section(
+        "comparison",
+        "Before and after",
+        (row(_compared(line, proof)) for line in lines),
+        head(["card", "target asked", "draft asked", *builds]),
     )
+    yield replace(table, end=f"\n\n{' '.join(notes)}")
     # Those of the fix itself are among what blocks.
     others = "Regressions of other attempts, against the fix"
     yield section("regression", others, _regressions(proof.attempts))

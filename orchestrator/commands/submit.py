@@ -66,11 +66,11 @@ def follow(submission: Submission, runs: Path, say: Callable[[str], None]) -> in
         return SHIPS
     if run is not None and (run / "run.json").exists():
         say(f"all of it is in {run}")
-        _tell(RunDirectory(run))
+        tell(RunDirectory(run))
     return following.exit_code(job)
 
 
-def _tell(run: RunDirectory) -> None:
+def tell(run: RunDirectory) -> None:
     """Whoever submitted, and not the cluster, may be a job on GitHub."""
     if github.listens():
         annotating.tell(run, reports.document_of(run, conclude(run)))

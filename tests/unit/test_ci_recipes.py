@@ -163,6 +163,8 @@ def test_the_steps_leave_a_comment_and_a_test_report_and_end_as_the_gate_says(
     recipe: str, ships: bool, workspace: Path
 ) -> None:
     a_kept_run(ships=ships)
+    for day in range(1, 26):
+        Path(f"runs/2026-01-{day:02}-cells").mkdir()
     ended = ran(workspace, recipe, WORDS)
     answer = "ships: 1 of 1 cells passed" if ships else "blocked: 1 failed"
 
@@ -171,6 +173,8 @@ def test_the_steps_leave_a_comment_and_a_test_report_and_end_as_the_gate_says(
     mark, first, *_ = (workspace / "comment.md").read_text().splitlines()
     assert (mark, first.startswith(f"**{answer}")) == ("<!-- vllm-matrix cells -->", True)
     JUNIT.validate(workspace / "junit.xml")
+    kept = 26 if recipe.startswith("buildkite") else 20
+    assert len([*Path("runs").iterdir()]) == kept
     if recipe.startswith("github"):
         assert f"::error title=vllm-matrix cells::{answer}" in ended.stderr
         assert (workspace / "summary.md").read_text().startswith(first)

@@ -16,8 +16,9 @@ from hypothesis import strategies as st
 from orchestrator import github
 from orchestrator.asked.policies import ConcernKind, Gate
 from orchestrator.commands.conf_places import places
+from orchestrator.commands.submit import tell
 from orchestrator.github import Annotation, Place
-from orchestrator.kept.run_directory import Asked
+from orchestrator.kept.run_directory import Asked, RunDirectory
 from orchestrator.reports.annotations import Places, annotations
 from orchestrator.reports.document import Document
 from tests.builders import a_cell, a_failed_report
@@ -265,6 +266,20 @@ with github.deaf():
 
     assert Runner().read(ended.stderr).obeyed == []
     assert len(ended.stderr.splitlines()) == 3
+
+
+def test_who_submitted_a_run_from_a_job_is_told_as_well(
+    hostile_run: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for name, value in on_github(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    tell(RunDirectory(hostile_run))
+
+    assert len(Runner().read(capsys.readouterr().err).obeyed) == 2
+    assert (tmp_path / "summary.md").read_text().startswith("**blocked: ")
 
 
 def test_a_job_can_be_left_alone_by_a_switch(hostile_run: Path, tmp_path: Path) -> None:

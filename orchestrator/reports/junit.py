@@ -45,8 +45,7 @@ def _suite(title: str, cases: Iterable[TestCase], rows: Sequence[CellRow] = ()) 
     for name, value in _properties(rows) if rows else ():
         if value is not None:
             suite.add_property(xml(name), xml(value))
-    for case in cases:
-        suite.add_testcase(case)
+    suite.add_testcases([*cases])  # which counts them once, and not with each of them
     return suite
 
 

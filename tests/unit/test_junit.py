@@ -1,5 +1,6 @@
 """The report for CI systems: each of them tells what failed from what was not seen, and from what is excused."""
 
+import time
 from collections import Counter
 from dataclasses import replace
 from datetime import date
@@ -16,7 +17,15 @@ from orchestrator.reports import junit
 from orchestrator.reports.document import ConcernRow, Document
 from tests.builders import a_cell, a_failed_report
 from tests.unit import test_reports_of_proofs as proofs
-from tests.unit.test_markdown import FELL_BACK, HEALTHY, LOST, REFUSED, WAIVER, a_document
+from tests.unit.test_markdown import (
+    FELL_BACK,
+    HEALTHY,
+    LOST,
+    REFUSED,
+    WAIVER,
+    a_document,
+    many,
+)
 
 SCHEMA = xmlschema.XMLSchema(Path(__file__).parent / "data" / "junit.xsd")
 ELSEWHERE = (
@@ -169,3 +178,11 @@ def test_whatever_an_engine_says_the_report_is_xml_that_readers_take(said: str) 
     waiver = Waiver(cells=said, category="internal_error", reason=said, owner=said)
 
     parsed(a_document((cell, a_failed_report(said)), waivers=(waiver,)))
+
+
+def test_thousands_of_cells_take_no_time() -> None:
+    report = many(5000)
+    began = time.process_time()
+    junit.to_junit(report)
+
+    assert time.process_time() - began < 5

@@ -51,6 +51,7 @@ class PackageSet:
     """Modules that the image has and that are only pretended here: flashinfer_cubin, aiter."""
 
     source: str | None = None
+    """Where that image is described."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

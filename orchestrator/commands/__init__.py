@@ -14,6 +14,7 @@ COMMANDS = {
     "compare": "what became of every cell since another run, or from one build to another",
     "history": "what all runs say of a cell: passed last, changed by, flaky; or SQL",
     "gate": "may it ship?",
+    "completion": "for bash, zsh and fish: Tab completes commands, runs, cells, choices",
     "help": "this text, or a command's",
 }
 

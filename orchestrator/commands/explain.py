@@ -2,19 +2,17 @@
 
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from orchestrator import discretion, reports
+from orchestrator import reports
 from orchestrator.asked.conf_files import nearest
 from orchestrator.commands.parsing import Parser
 from orchestrator.errors import SHIPS, ConfigError
+from orchestrator.kept import logs
 from orchestrator.kept.run_directory import find
 from orchestrator.reports import explain
 from orchestrator.reports.document import Document
 from orchestrator.reports.rows import CellRow
 from orchestrator.run import conclude
-
-LOG_LINES = 40
 
 
 def parser() -> Parser:
@@ -32,7 +30,8 @@ def main(words: Sequence[str]) -> int:
     run = find(chosen.run)
     document = reports.document_of(run, conclude(run))
     row = _row(document, chosen.cell)
-    log_lines = _log_tail(run.path, row)
+    log = explain.telling_log(row)
+    log_lines = logs.tail(run.path, log, explain.LOG_LINES) if log else []
     sys.stdout.write(explain.to_text(document, row, run.asked().command, log_lines))
     return SHIPS
 
@@ -45,11 +44,3 @@ def _row(document: Document, cell_id: str) -> CellRow:
             f" Its cells are listed by: vllm-matrix report {document.run}"
         )
     return rows[cell_id]
-
-
-def _log_tail(run: Path, row: CellRow) -> list[str]:
-    """Of a failed engine only: a healthy one's log says little that the report does not."""
-    if row.outcome in {None, "runs"} or row.log is None or not (run / row.log).is_file():
-        return []
-    log = (run / row.log).read_text(errors="replace")
-    return str(discretion.plain(log)).splitlines()[-LOG_LINES:]

@@ -9,7 +9,7 @@ from orchestrator.commands.parsing import Parser
 from orchestrator.commands.screen import screen
 from orchestrator.errors import SHIPS
 from orchestrator.kept.run_directory import find
-from orchestrator.reports import junit, markdown, terminal
+from orchestrator.reports import junit, markdown, page, terminal
 from orchestrator.reports.document import to_json
 from orchestrator.run import conclude
 
@@ -29,20 +29,24 @@ def parser() -> Parser:
             "report latest": "the newest run, on the screen",
             "report latest --format pr": "for a pull request, fit into a comment",
             "report 2026-12-02-demo --format junit": "for a CI system, of an older run",
+            "report latest --format html > matrix.html": "a page of its own, to look at",
             "report latest --format github": "annotations and a summary, in a job of GitHub's",
         },
     ).runs()
-    words.add_argument("--format", choices=("terminal", "github", *TEXTS), default="terminal")
+    words.add_argument("--format", choices=("terminal", "html", "github", *TEXTS), default="terminal")
     return words
 
 
 def main(words: Sequence[str]) -> int:
     chosen = parser().parse_args(words)
     run = find(chosen.run)
-    document = reports.document_of(run, conclude(run))
+    result = conclude(run)
+    document = reports.document_of(run, result)
     match chosen.format:
         case "terminal":
             screen().print(terminal.render(document))
+        case "html":
+            sys.stdout.write(page.to_html(run, result, document))
         case "github":
             sys.stdout.write(github.to_commands(annotating.found(run, document)))
             annotating.summarise(document)

@@ -4,7 +4,7 @@ from pathlib import PurePath
 
 from orchestrator import discretion
 from orchestrator.kept.run_directory import SUMMARY, RunDirectory
-from orchestrator.reports import document, junit, markdown
+from orchestrator.reports import document, junit, markdown, page
 from orchestrator.reports.document import Document, to_json
 from orchestrator.run import Result, conclude
 
@@ -21,5 +21,6 @@ def write_all(run: RunDirectory) -> Result:
     report = document_of(run, result)
     run.write(SUMMARY, to_json(report))
     run.write("matrix.md", markdown.to_markdown(report))
+    run.write("matrix.html", page.to_html(run, result, report))
     run.write("junit.xml", junit.to_junit(report))
     return result

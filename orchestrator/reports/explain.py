@@ -13,6 +13,7 @@ from orchestrator.reports.document import Document
 from orchestrator.reports.rows import CellRow, RequestRow
 
 _DECIDED_HERE = ("suite.select=", "suite.exclude=", "resume=")
+LOG_LINES = 40
 LINE_CHARS = 240
 
 
@@ -33,35 +34,55 @@ def _lines(
     report: Document, row: CellRow, command: Sequence[str], log_lines: Sequence[str]
 ) -> Iterator[str]:
     yield f"{row.id}: {wording.verdict(row)}"
+    yield from standing(report, row)
+    for title, lines in blocks(report, row):
+        yield from _block(title, lines)
+    yield from _block(f"log {row.log or ''}".strip(), (line[:LINE_CHARS] for line in log_lines))
+    yield from _block("run it alone", alone(report, row.id, command))
+
+
+def standing(report: Document, row: CellRow) -> Iterator[str]:
+    """How far a cell can be trusted, where that is not plain."""
     if row.engine_mode is EngineMode.EMULATED:
         yield "emulated: no such card was there, and no kernel ran"
     if row.id in report.confirmed:
         yield "confirmed: a real card did the very same"
-    yield from _block("predicted ≠ observed", _disagreements(report, row))
-    yield from _block("why", row.reasons)
-    yield from _block("requests", (_request(*item) for item in row.requests.items()))
-    yield from _block("target attention", map(_attention, row.target))
-    yield from _block("draft attention", map(_attention, row.draft))
-    yield from _block("target MoE", map(_moe, row.target_moe))
-    yield from _block("draft MoE", map(_moe, row.draft_moe))
-    yield from _block("engine", _engine(row))
-    yield from _block("ranks", map(_rank, row.ranks))
+
+
+def blocks(report: Document, row: CellRow) -> Iterator[tuple[str, Iterable[str]]]:
+    """Everything known of it beside its log, by title; blocks without lines are not shown."""
+    yield "predicted ≠ observed", _disagreements(report, row)
+    yield "why", row.reasons
+    yield "requests", (_request(*item) for item in row.requests.items())
+    yield "target attention", map(_attention, row.target)
+    yield "draft attention", map(_attention, row.draft)
+    yield "target MoE", map(_moe, row.target_moe)
+    yield "draft MoE", map(_moe, row.draft_moe)
+    yield "engine", _engine(row)
+    yield "ranks", map(_rank, row.ranks)
     for number, selection in enumerate(row.selections, 1):
-        yield from _block(f"selector, question {number}", _selection(selection))
-    yield from _block("backends not taken", _rejections(row.rejections))
-    yield from _block("phases", (f"{name:<12}{s:8.2f} s" for name, s in row.phases.items()))
-    yield from _block("failure", _failure(row))
-    yield from _block("build", _build(row))
-    yield from _block("placement", _placement(row))
+        yield f"selector, question {number}", _selection(selection)
+    yield "backends not taken", _rejections(row.rejections)
+    yield "phases", (f"{name:<12}{s:8.2f} s" for name, s in row.phases.items())
+    yield "failure", _failure(row)
+    yield "build", _build(row)
+    yield "placement", _placement(row)
     if row.emulated is not None:
-        yield from _block("not real", _not_real(report.emulations[row.emulated]))
-    yield from _block(f"log {row.log or ''}".strip(), (line[:LINE_CHARS] for line in log_lines))
-    yield "\nrun it alone"
+        yield "not real", _not_real(report.emulations[row.emulated])
+
+
+def alone(report: Document, cell_id: str, command: Sequence[str]) -> Iterator[str]:
+    """The command that runs one cell, and what to fill in there."""
     # One cell alone proves nothing.
     words = [*command, "suite.proof=null"] if report.proof is not None else command
-    yield f"  {(alone := reproduce(row.id, words))}"
-    if MASK in alone:
-        yield f"  (for each {MASK}, fill in the secret that you had there)"
+    yield (line := reproduce(cell_id, words))
+    if MASK in line:
+        yield f"(for each {MASK}, fill in the secret that you had there)"
+
+
+def telling_log(row: CellRow) -> str | None:
+    """Of a failed engine only: a healthy one's log says little that the report does not."""
+    return None if row.outcome in {None, "runs"} else row.log
 
 
 def _block(title: str, lines: Iterable[str]) -> Iterator[str]:
@@ -80,7 +101,7 @@ def _request(name: str, request: RequestRow) -> str:
     return f"{name}: asked {asked}, got {got}: {request.verdict}"
 
 
-def _attention(group: AttentionGroup) -> str:
+def attention_facts(group: AttentionGroup) -> dict[str, str]:
     facts = {
         "kind": group.attention_kind,
         "head size": group.head_size,
@@ -91,7 +112,11 @@ def _attention(group: AttentionGroup) -> str:
         "prefill": group.mla_prefill_backend,
         "layouts": ", ".join(group.layouts) if group.layouts else "any",
     }
-    known = ", ".join(f"{name} {value}" for name, value in facts.items() if value is not None)
+    return {name: str(value) for name, value in facts.items() if value is not None}
+
+
+def _attention(group: AttentionGroup) -> str:
+    known = ", ".join(f"{name} {value}" for name, value in attention_facts(group).items())
     where = "no KV group" if group.kv_group is None else f"KV group {group.kv_group}"
     return f"{group.backend} ({group.class_path}), {group.layers} layers, {where}: {known}"
 

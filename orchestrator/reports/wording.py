@@ -145,26 +145,29 @@ def changelog(changes: Iterable[Change]) -> Iterator[tuple[str, list[tuple[str, 
         yield (
             " → ".join(step),
             [
-                (f"{model} / {backend}, {', '.join(alike)}", _differences(differences))
+                (f"{model} / {backend}, {', '.join(alike)}", differing(differences))
                 for (model, backend, differences), alike in cards.items()
             ],
         )
 
 
-def _differences(differences: Iterable[Difference]) -> str:
+def differing(differences: Iterable[Difference]) -> str:
     return "; ".join(map(str, differences))
+
+
+def build(rows: Iterable[CellRow]) -> list[str]:
+    """What to know of the one build of these cells: version, checkout, patches."""
+    rows = [*rows]
+    version = next((each.build.vllm_version for each in rows if each.build.vllm_version), None)
+    parts = [f"vLLM {version}"] if version else []
+    if rows[0].build.checkout:
+        parts.append("from a checkout")
+    if rows[0].build.patches:
+        parts.append(f"patched: {', '.join(rows[0].build.patches)}")
+    return parts
 
 
 def _title(rows: list[CellRow]) -> str:
     row = rows[0]
-    version = next((each.build.vllm_version for each in rows if each.build.vllm_version), None)
-    parts = [row.hardware, row.build.name]
-    if row.engine_mode is EngineMode.EMULATED:
-        parts.insert(1, "emulated")
-    if version:
-        parts.append(f"vLLM {version}")
-    if row.build.checkout:
-        parts.append("from a checkout")
-    if row.build.patches:
-        parts.append(f"patched: {', '.join(row.build.patches)}")
-    return " · ".join(parts)
+    emulated = ["emulated"] if row.engine_mode is EngineMode.EMULATED else []
+    return " · ".join([row.hardware, *emulated, row.build.name, *build(rows)])

@@ -62,9 +62,8 @@ def test_a_run_directory_holds_everything(cluster: FakeCluster) -> None:
     run(TWO, cluster)
 
     [folder] = Path("runs").iterdir()
-    assert {
-        *("config.yaml", "run.json", "records.jsonl", "summary.json", "matrix.md", "junit.xml")
-    } <= {file.name for file in folder.iterdir()}
+    data = {"config.yaml", "run.json", "records.jsonl", "summary.json", "junit.xml"}
+    assert {*data, "matrix.md", "matrix.html"} <= {file.name for file in folder.iterdir()}
     assert len((folder / "records.jsonl").read_text().splitlines()) == 2
 
 

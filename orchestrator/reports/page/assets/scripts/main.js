@@ -1,0 +1,92 @@
+// Puts the page together, and draws again what a change touches.
+
+import { draw as drawAlike } from "./alike.js";
+import { draw as drawBar, drawChosen, box } from "./bar.js";
+import { cells } from "./data.js";
+import { h, put } from "./dom.js";
+import { inView, sift } from "./facets.js";
+import { anchor, button as keysButton, focusOn } from "./keys.js";
+import { draw as drawList } from "./list.js";
+import { draw as drawMatrix } from "./matrix.js";
+import { draw as drawMenus } from "./menus.js";
+import { draw as drawNotes } from "./notes.js";
+import { draw as drawPanel } from "./panel.js";
+import { draw as drawProof } from "./proof.js";
+import { speak } from "./speak.js";
+import { change, onChange, read, state } from "./state.js";
+import { draw as drawTallies } from "./tallies.js";
+import { button as themeButton } from "./theme.js";
+import { count } from "./words.js";
+
+const at = (id) => document.getElementById(id);
+const places = Object.fromEntries(
+  ["counts", "menus", "bar", "chosen"].map((name) => [name, h("div", { class: name })]),
+);
+
+function begin() {
+  read();
+  at("run").append(h("span", { class: "buttons" }, keysButton(), themeButton()));
+  drawNotes(at("notes"));
+  drawProof(at("proof"));
+  put(
+    at("tools"),
+    places.counts,
+    h("div", { class: "finding" }, box, places.menus),
+    places.bar,
+    places.chosen,
+  );
+  draw();
+  drawPanel();
+  if (state.cell) focusOn(cells.findIndex((cell) => cell.id === state.cell));
+  requestAnimationFrame(() => setTimeout(() => performance.mark("shown")));
+}
+
+onChange((changed) => {
+  const redraw = changed.length !== 1 || changed[0] !== "cell";
+  if (redraw) keepingFocus(draw);
+  else select();
+  if (changed.includes("cell") || changed.includes("view")) drawPanel();
+});
+
+function draw() {
+  const sifted = sift();
+  drawTallies(places.counts, sifted);
+  drawMenus(places.menus, sifted);
+  if (state.view === "list") drawList(at("matrix"), sifted.fitting);
+  else drawMatrix(at("matrix"), sifted.fitting);
+  anchor();
+  drawBar(places.bar);
+  drawChosen(places.chosen);
+  drawAlike(at("alike"), sifted.fitting);
+  speak(`${sifted.fitting.size} of ${count(inView().length, "cell")}`);
+}
+
+function select() {
+  document.querySelector('[aria-selected="true"]')?.setAttribute("aria-selected", "false");
+  const number = cells.findIndex((cell) => cell.id === state.cell);
+  document.querySelector(`#matrix [data-cell="${number}"]`)?.setAttribute("aria-selected", "true");
+}
+
+// What is drawn anew has the same key as before.
+function keepingFocus(work) {
+  const { key, cell, fold } = document.activeElement?.dataset ?? {};
+  work();
+  const [name, value] =
+    [
+      ["key", key],
+      ["cell", cell],
+      ["fold", fold],
+    ].find(([, value]) => value) ?? [];
+  if (name)
+    document.querySelector(`[data-${name}="${CSS.escape(value)}"]`)?.focus({ preventScroll: true });
+}
+
+addEventListener("click", (event) => {
+  const found = event.target.closest("[data-cell]");
+  if (!found || event.ctrlKey || event.metaKey) return;
+  event.preventDefault();
+  change({ cell: cells[found.dataset.cell].id });
+  if (found.matches("td")) focusOn(Number(found.dataset.cell));
+});
+
+begin();

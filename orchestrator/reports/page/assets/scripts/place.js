@@ -1,0 +1,52 @@
+// One cell in the table: its sign, and what there is to say of it in a few words.
+
+import { changeOf, UNCHANGED } from "./changes.js";
+import { h } from "./dom.js";
+import { inDifferences } from "./facets.js";
+import { said, sign, signOf } from "./signs.js";
+import { state } from "./state.js";
+import { got } from "./words.js";
+
+export function place(cell, isFirst, view) {
+  const edge = isFirst ? " first" : "";
+  if (!cell) return h("td", { class: `nothing${edge}` });
+  const fits = view.fitting.has(cell) ? "" : " other";
+  const told = text(cell);
+  return h(
+    "td",
+    {
+      class: `cell ${signOf(cell)}${fits}${edge}`,
+      role: "gridcell",
+      tabindex: "-1",
+      "data-cell": cell.number,
+      "aria-selected": String(state.cell === cell.id),
+      "aria-label": `${said(cell)}: ${told.join("; ") || cell.id}`,
+      title: view.words ? null : `${cell.id}\n${said(cell)}\n${told.join("\n")}`,
+    },
+    sign(signOf(cell)),
+    view.words ? told.map((line) => h("span", { class: "line" }, set(line))) : null,
+  );
+}
+
+// What there is to say of a cell in the table, line by line.
+function text(cell) {
+  if (inDifferences() && changeOf(cell).kind !== UNCHANGED) {
+    const { differs, reason } = changeOf(cell);
+    return [...differs.split("; "), differs ? "" : reason].filter((line) => line);
+  }
+  const lines = [
+    cell.target === "-" ? "" : cell.target,
+    cell.draft === "-" ? "" : `draft ${cell.draft}`,
+    ...cell.others.split(", "),
+  ].filter((line) => line);
+  const kind = cell.sign === "passed" ? "" : (cell.category ?? cell.verdict);
+  return lines.length && cell.sign === "as-expected"
+    ? lines
+    : [...lines, kind].filter((line) => line);
+}
+
+function set(line) {
+  const draft = line.startsWith("draft ");
+  const words = got(draft ? line.slice(6) : line);
+  return draft ? [h("i", { class: "owner" }, "draft "), ...words] : words;
+}

@@ -3,6 +3,7 @@
 import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
 
 from jobs.contract.emulation import Emulated
 from jobs.contract.seen import AttentionGroup, MoeGroup, RankSeen, Rejection, Selection
@@ -198,7 +199,13 @@ def _build(row: CellRow) -> Iterator[str]:
     yield from (f"found {file} {digest[:12]}" for file, digest in row.build.sources.items())
 
 
-def _not_real(emulated: Emulated) -> Iterator[str]:
+@cache
+def _not_real(emulated: Emulated) -> tuple[str, ...]:
+    """Many cells have the very same things not real."""
+    return tuple(_pretended(emulated))
+
+
+def _pretended(emulated: Emulated) -> Iterator[str]:
     card = emulated.card
     yield (
         f"the card {card.name}: {card.product}, {card.arch}, {card.memory_bytes / 2**30:.0f} GiB, "

@@ -12,6 +12,7 @@ class Pool:
     """
     Text, numbers and null stand for themselves, a list is the refs of its items, and a mapping
     those of its values, behind the number of its keys: -1 for the first shape, -2 for the second.
+    Parts stand before what they are part of.
     """
 
     def __init__(self) -> None:
@@ -21,26 +22,30 @@ class Pool:
         self._numbers: dict[tuple[str, ...], int] = {}
 
     def put(self, value: Any) -> Ref:
-        if dataclasses.is_dataclass(value):
-            value = {field: getattr(value, field) for field in value.__dataclass_fields__}
-        if isinstance(value, Mapping):
-            refs = (self._shape(tuple(value)), *map(self.put, value.values()))
-        elif isinstance(value, list | tuple):
-            refs = tuple(map(self.put, value))
-        else:
-            plain = str(value) if isinstance(value, str) else value
+        if isinstance(value, str):
+            return self._ref(str(value), str(value))
+        if value is None or isinstance(value, int | float):
             # True is 1 to a dict.
-            return self._ref((type(plain), plain), plain)
-        return self._ref(refs, [*refs])
+            return self._ref((type(value), value), value)
+        refs = tuple(self._parts(value))
+        return self._ref(refs, refs)
+
+    def _parts(self, value: Any) -> list[int]:
+        if dataclasses.is_dataclass(value):
+            names = tuple(value.__dataclass_fields__)
+            return [self._shape(names), *(self.put(getattr(value, name)) for name in names)]
+        if isinstance(value, Mapping):
+            return [self._shape(tuple(value)), *map(self.put, value.values())]
+        return [*map(self.put, value)]
 
     def _ref(self, key: Hashable, value: Any) -> Ref:
-        if key not in self._refs:
-            self._refs[key] = len(self.values)
+        ref = self._refs.setdefault(key, len(self.values))
+        if ref == len(self.values):
             self.values.append(value)
-        return self._refs[key]
+        return ref
 
     def _shape(self, keys: tuple[str, ...]) -> int:
-        if keys not in self._numbers:
+        number = self._numbers.setdefault(keys, -len(self.shapes) - 1)
+        if -number > len(self.shapes):
             self.shapes.append([*keys])
-            self._numbers[keys] = -len(self.shapes)
-        return self._numbers[keys]
+        return number

@@ -18,9 +18,10 @@ export function draw(room, fitting) {
     return;
   }
   const layout = LAYOUTS.get(layoutName());
-  const shown = pivot(fitting, layout);
+  const all = whole(layout);
+  const shown = fitting.size === inView().length ? all : pivot(fitting, layout);
   const words = manner(shown) === "words";
-  const view = { shown, all: pivot(inView(), layout), fitting, words };
+  const view = { shown, all, fitting, words };
   const kind = `${words ? "words" : "signs"}${inDifferences() ? " differences" : ""}`;
   const columns = shown.columns.length;
   const table = h(
@@ -32,6 +33,15 @@ export function draw(room, fitting) {
   );
   table.style.setProperty("--columns", columns);
   scroller(room).replaceChildren(table);
+}
+
+const wholes = new Map();
+
+// Of all cells in the view, which many drawings have in common.
+function whole(layout) {
+  const key = [state.view, state.from, state.to, layoutName()].join("\n");
+  if (!wholes.has(key)) wholes.set(key, pivot(inView(), layout));
+  return wholes.get(key);
 }
 
 // The same one each time, so that it stays where it was scrolled to.
@@ -50,7 +60,7 @@ function manner(shown) {
 
 function head(shown, layout) {
   const heads = [...Map.groupBy(shown.columns, (column) => column.head)];
-  const two = layout.head && new Set(shown.columns.map((column) => column.label)).size > 1;
+  const two = layout.head && new Set(inView().map((cell) => cell[layout.column])).size > 1;
   const axes = [layout.group, ...layout.row].join(" / ");
   const corner = h("th", { class: "corner", rowspan: two ? 2 : 1, scope: "col" }, axes);
   const upper = heads.map(([name, columns]) => title(name, true, columns.length));

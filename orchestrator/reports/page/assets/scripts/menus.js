@@ -19,6 +19,11 @@ export function draw(place, { counts }) {
     put(
       place,
       menus.map((each) => each.element),
+      h(
+        "button",
+        { class: "plain all", onclick: () => place.classList.toggle("whole") },
+        "all filters",
+      ),
     );
   }
   menus.forEach((each) => each.update(counts.get(each.facet)));

@@ -65,9 +65,10 @@ function story(cell) {
     failure(told, cell),
     requests(told),
     groups(told),
+    blocks(told, false),
     history(cell),
     time(told, cell),
-    blocks(told),
+    blocks(told, true),
     alone(cell),
   ]
     .flat()

@@ -5,26 +5,26 @@ import { h } from "./dom.js";
 import { inDifferences } from "./facets.js";
 import { said, sign, signOf } from "./signs.js";
 import { state } from "./state.js";
-import { got } from "./words.js";
+import { differing, got } from "./words.js";
 
 export function place(cell, isFirst, view) {
   const edge = isFirst ? " first" : "";
   if (!cell) return h("td", { class: `nothing${edge}` });
-  const fits = view.fitting.has(cell) ? "" : " other";
+  const other = view.fitting.has(cell) ? "" : " other";
   const told = text(cell);
   return h(
     "td",
     {
-      class: `cell ${signOf(cell)}${fits}${edge}`,
+      class: `cell ${signOf(cell)}${other}${edge}`,
       role: "gridcell",
       tabindex: "-1",
       "data-cell": cell.number,
       "aria-selected": String(state.cell === cell.id),
       "aria-label": `${said(cell)}: ${told.join("; ") || cell.id}`,
-      title: view.words ? null : `${cell.id}\n${said(cell)}\n${told.join("\n")}`,
+      title: view.words && !other ? null : `${cell.id}\n${said(cell)}\n${told.join("\n")}`,
     },
     sign(signOf(cell)),
-    view.words ? told.map((line) => h("span", { class: "line" }, set(line))) : null,
+    view.words && !other ? told.map((line) => h("span", { class: "line" }, set(line))) : null,
   );
 }
 
@@ -32,7 +32,7 @@ export function place(cell, isFirst, view) {
 function text(cell) {
   if (inDifferences() && changeOf(cell).kind !== UNCHANGED) {
     const { differs, reason } = changeOf(cell);
-    return [...differs.split("; "), differs ? "" : reason].filter((line) => line);
+    return (differs || reason).split("; ").filter((line) => line);
   }
   const lines = [
     cell.target === "-" ? "" : cell.target,
@@ -46,6 +46,7 @@ function text(cell) {
 }
 
 function set(line) {
+  if (inDifferences() && line.includes(" → ")) return differing(line);
   const draft = line.startsWith("draft ");
   const words = got(draft ? line.slice(6) : line);
   return draft ? [h("i", { class: "owner" }, "draft "), ...words] : words;

@@ -4,10 +4,10 @@ import { run } from "./data.js";
 import { changeOf } from "./changes.js";
 import { h } from "./dom.js";
 import { among, phases } from "./plots.js";
-import { breakable, seconds } from "./words.js";
+import { breakable, count, differing, seconds } from "./words.js";
 import { copied } from "./clipboard.js";
 
-const OPENED = ["predicted ≠ observed", "ranks"];
+const LONG = new Set(["backends not taken"]);
 
 export function section(title, ...content) {
   const present = content.flat().filter((part) => part);
@@ -42,8 +42,8 @@ export function requests({ requests }) {
       "tr",
       { class: asked === null ? "unasked" : null },
       h("th", { scope: "row" }, breakable(field)),
-      h("td", null, asked ?? "–"),
-      h("td", null, got ?? "–"),
+      h("td", null, breakable(asked ?? "–")),
+      h("td", null, breakable(got ?? "–")),
       h("td", null, h("i", { class: `became ${verdict}` }, verdict)),
     ),
   );
@@ -63,7 +63,7 @@ export function groups({ groups }) {
           null,
           h("i", { class: "owner" }, `${group.owner} `),
           h("b", null, breakable(group.backend)),
-          ` · ${group.layers} layers`,
+          ` · ${count(group.layers, "layer")}`,
         ),
         h(
           "dl",
@@ -87,18 +87,22 @@ export function time(told, cell) {
   );
 }
 
-export function blocks({ blocks }) {
-  return Object.entries(blocks).map(([title, lines]) =>
-    h(
-      "details",
-      { class: "block", open: OPENED.includes(title) },
-      h("summary", null, title),
-      h(
-        "ul",
-        null,
-        lines.map((line) => h("li", { class: line.startsWith("  ") ? "deep" : null }, line.trim())),
-      ),
-    ),
+const LAST = new Set(["build", "placement", "not real"]);
+
+// How it came to what it got, or with `last`, where all of it ran.
+export function blocks({ blocks }, last) {
+  return Object.entries(blocks)
+    .filter(([title]) => LAST.has(title) === last)
+    .map(([title, lines]) => block(title, lines, !last && !LONG.has(title)));
+}
+
+function block(title, lines, open) {
+  const item = (line) => h("li", { class: line.startsWith("  ") ? "deep" : null }, line.trim());
+  return h(
+    "details",
+    { class: "block", open },
+    h("summary", null, title),
+    h("ul", null, lines.map(item)),
   );
 }
 
@@ -122,7 +126,7 @@ export function changed(cell) {
       h(
         "ul",
         { class: "differs" },
-        differs.split("; ").map((line) => h("li", null, line)),
+        differs.split("; ").map((line) => h("li", null, differing(line))),
       ),
   );
 }

@@ -18,6 +18,16 @@ export function became(text) {
   return [...breakable(text.slice(0, space + 1)), h("i", { class: `became ${word}` }, word)];
 }
 
+// `draft attention: FLASH_ATTN → TRITON_ATTN`
+export function differing(line) {
+  const colon = line.indexOf(": ");
+  const sides = line.slice(colon + 2).split(" → ");
+  return [
+    h("i", { class: "owner" }, ...breakable(line.slice(0, colon + 2))),
+    ...sides.flatMap((side, n) => [n ? " → " : "", ...became(side)]),
+  ];
+}
+
 // Long names may break behind an underscore, a slash or a dot.
 export function breakable(text) {
   const parts = text.split(/(?<=[_/.])(?=\w)/);

@@ -22,7 +22,7 @@ from jobs.contract.terms import EngineMode, Isolation, Phase
 from orchestrator.asked.cell_requests import card
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.compose import compose, options
-from orchestrator.asked.config import Gate, Waiver
+from orchestrator.asked.policies import Gate, Waiver
 from orchestrator.concluded.judge import judge
 from orchestrator.concluded.record import Record
 from orchestrator.kept.run_directory import Asked, RunDirectory

@@ -29,11 +29,12 @@ def parser() -> Parser:
             "report latest": "the newest run, on the screen",
             "report latest --format pr": "for a pull request, fit into a comment",
             "report 2026-12-02-demo --format junit": "for a CI system, of an older run",
-            "report latest --format html > matrix.html": "a page of its own, to look at",
+            "report latest --format html": "a page to look at, as a run's matrix.html",
             "report latest --format github": "annotations and a summary, in a job of GitHub's",
         },
     ).runs()
-    words.add_argument("--format", choices=("terminal", "html", "github", *TEXTS), default="terminal")
+    forms = ("terminal", "html", "github", *TEXTS)
+    words.add_argument("--format", choices=forms, default="terminal")
     return words
 
 

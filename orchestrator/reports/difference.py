@@ -63,11 +63,7 @@ class Group:
 
     @property
     def turn(self) -> str:
-        """`passed → failed (timeout)`; nothing where the verdict is as before."""
-        before, after = _verdicts(self.cells[0])
-        if not before:
-            return after
-        return "" if before == after else f"{before} → {after}"
+        return _turn(self.cells[0])
 
 
 def row(comparison: Comparison, matrix: Matrix) -> ComparisonRow:
@@ -107,6 +103,21 @@ def subjects(cells: Iterable[CellChange]) -> list[str]:
         name = f"{model} / {backend}" + (f" / {build}" if several else "")
         cards.setdefault(name, []).append(card)
     return [f"{name}: {', '.join(found)}" for name, found in cards.items()]
+
+
+def said(change: CellChange) -> Iterator[str]:
+    """What became of its verdict, if anything, and what else there is to say."""
+    if turn := _turn(change):
+        yield turn
+    yield from _lines(change)
+
+
+def _turn(change: CellChange) -> str:
+    """`passed → failed (timeout)`; nothing where the verdict is as before."""
+    before, after = _verdicts(change)
+    if not before:
+        return after
+    return "" if before == after else f"{before} → {after}"
 
 
 def _counts(kinds: Iterable[ChangeKind]) -> dict[ChangeKind, int]:

@@ -145,13 +145,13 @@ def changelog(changes: Iterable[Change]) -> Iterator[tuple[str, list[tuple[str, 
         yield (
             " → ".join(step),
             [
-                (f"{model} / {backend}, {', '.join(alike)}", differing(differences))
+                (f"{model} / {backend}, {', '.join(alike)}", _differences(differences))
                 for (model, backend, differences), alike in cards.items()
             ],
         )
 
 
-def differing(differences: Iterable[Difference]) -> str:
+def _differences(differences: Iterable[Difference]) -> str:
     return "; ".join(map(str, differences))
 
 

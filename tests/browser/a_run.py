@@ -9,7 +9,8 @@ from jobs.contract.seen import PhaseTime, ProbeReport, Rejection, Selection
 from jobs.contract.terms import Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import Asked as Wish
-from orchestrator.asked.config import Expectation, Gate, Waiver
+from orchestrator.asked.config import Expectation
+from orchestrator.asked.policies import Gate, Waiver
 from orchestrator.concluded.judge import judge
 from orchestrator.concluded.record import Record
 from orchestrator.kept.run_directory import Asked, RunDirectory

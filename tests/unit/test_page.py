@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.asked.config import Asked, Expectation, Gate
+from orchestrator.asked.config import Asked, Expectation
+from orchestrator.asked.policies import Gate
 from orchestrator.concluded import matrix
 from orchestrator.concluded.gate import decide
 from orchestrator.concluded.judge import judge

@@ -1,6 +1,6 @@
 """One cell on the page: what the matrix shows of it, and what a click on it tells."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -8,7 +8,7 @@ from jobs.contract.seen import AttentionGroup, MoeGroup
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.judge import Verdict
 from orchestrator.reports import explain, wording
-from orchestrator.reports.document import Document
+from orchestrator.reports.document import Document, Effect
 from orchestrator.reports.rows import CellRow, FailureRow
 
 
@@ -42,7 +42,9 @@ class Shown:
     """As all reports word it: `failed (waived)`."""
 
     category: str | None
-    waived: bool
+    gate: Effect | None
+    """What the gate made of it, if it weighed it."""
+
     mode: str
     prediction: str | None
     """Whether a real card did the same; None where none was asked."""
@@ -72,6 +74,7 @@ class Detail:
     """What is known beside it."""
 
     notes: tuple[str, ...]
+    gate: tuple[str, ...]
     check: str
     outcome: str | None
     attempts: int
@@ -96,7 +99,7 @@ DRAWN = frozenset(
 """Blocks of `explain` that the page draws instead."""
 
 
-def shown(report: Document, cell: Cell, row: CellRow) -> Shown:
+def shown(report: Document, cell: Cell, row: CellRow, weighed: Mapping[Effect, str]) -> Shown:
     return Shown(
         id=row.id,
         vendor=cell.hardware.vendor,
@@ -108,7 +111,7 @@ def shown(report: Document, cell: Cell, row: CellRow) -> Shown:
         sign=_sign(row),
         verdict=wording.verdict(row),
         category=row.category,
-        waived=row.waived,
+        gate=next(iter(weighed), None),
         mode=row.engine_mode,
         prediction=_prediction(report, row),
         target=wording.got(row, "target"),
@@ -121,7 +124,9 @@ def shown(report: Document, cell: Cell, row: CellRow) -> Shown:
     )
 
 
-def detail(report: Document, row: CellRow, log_lines: Sequence[str]) -> Detail:
+def detail(
+    report: Document, row: CellRow, weighed: Mapping[Effect, str], log_lines: Sequence[str]
+) -> Detail:
     requests = [
         (name, request.asked, request.got, str(request.verdict))
         for name, request in row.requests.items()
@@ -129,6 +134,7 @@ def detail(report: Document, row: CellRow, log_lines: Sequence[str]) -> Detail:
     blocks = {title: tuple(lines) for title, lines in explain.blocks(report, row)}
     return Detail(
         notes=tuple(explain.standing(report, row)),
+        gate=tuple(weighed.values()),
         check=row.check,
         outcome=row.outcome,
         attempts=row.attempts,

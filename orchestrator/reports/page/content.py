@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from orchestrator.concluded.matrix import Matrix
-from orchestrator.reports import before_after, explain, wording
+from orchestrator.reports import before_after, difference, explain, wording
 from orchestrator.reports.document import Document, ProofRow
-from orchestrator.reports.page import cells, differences
+from orchestrator.reports.page import cells, differences, weighed
 from orchestrator.reports.page.packed import Pool
 from orchestrator.reports.rows import CellRow
 
@@ -24,6 +24,7 @@ PLACE = "hardware/model/backend/build"
 def to_json(report: Document, matrix: Matrix, command: Sequence[str], log: Log) -> str:
     pool = Pool()
     logs = dict(_logs(report.cells, log))
+    weights = weighed.by_cell(report)
     pairs = [*zip(matrix.cells, report.cells, strict=True)]
     packed: dict[str, Any] = {
         "run": report.run,
@@ -32,14 +33,21 @@ def to_json(report: Document, matrix: Matrix, command: Sequence[str], log: Log) 
         "ships": report.gate.ships,
         "sentence": report.gate.sentence,
         "note": wording.emulation(report),
+        "weighed": [*weighed.of_run(report)],
         "disagreements": [str(each) for each in report.disagreements],
         "command": [*explain.alone(report, PLACE, command)],
         "place": PLACE,
         "builds": dict(_builds(report.cells)),
         "proof": _proof(report.proof, report.cells) if report.proof else None,
-        "cells": [pool.put(cells.shown(report, cell, row)) for cell, row in pairs],
-        "details": [pool.put(cells.detail(report, row, logs.get(row.id, ()))) for _, row in pairs],
-        "differences": [pool.put(each) for each in differences.between_builds(matrix)],
+        "cells": [
+            pool.put(cells.shown(report, cell, row, weights.get(row.id, {}))) for cell, row in pairs
+        ],
+        "details": [
+            pool.put(cells.detail(report, row, weights.get(row.id, {}), logs.get(row.id, ())))
+            for row in report.cells
+        ],
+        "kinds": [*map(str, difference.ORDER)],
+        "differences": [pool.put(each) for each in differences.told(matrix, report.comparison)],
     }
     packed |= {"shapes": pool.shapes, "values": pool.values}
     return json.dumps(packed, ensure_ascii=False, separators=(",", ":"))

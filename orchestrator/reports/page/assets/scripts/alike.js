@@ -47,8 +47,8 @@ function told(cell) {
 
 function what(cell) {
   if (!inDifferences()) return [said(cell), cell.category, cell.why];
-  const { kind, differs, reason } = changeOf(cell);
-  return [kind, "", differs || reason];
+  const { kind, lines } = changeOf(cell);
+  return [kind, "", lines.join("\n")];
 }
 
 function block(alike) {

@@ -1,6 +1,6 @@
-// The differences of two builds, as the judge told them: the page only looks them up.
+// The differences of two builds, or from a baseline, as the judge told them: only looked up here.
 
-import { byId, cells, differences, run } from "./data.js";
+import { cells, differences, run } from "./data.js";
 import { state } from "./state.js";
 
 export const pairs = differences();
@@ -13,38 +13,25 @@ export function pair() {
   return exact ?? usual();
 }
 
-// A proof compares these; otherwise the oldest build and the newest.
+// What the gate or a proof compares; otherwise the oldest build and the newest.
 function usual() {
   const arms = Object.entries(run.proof?.arms ?? {});
   const named = (part) => arms.find(([, arm]) => arm === part)?.[0];
+  const baseline = pairs.find((each) => each.build === null);
   const proven = pairs.find(
     (each) => each.before === named("before") && each.after === named("after"),
   );
   const first = pairs[0]?.before;
-  return proven ?? pairs.filter((each) => each.before === first).at(-1);
+  return baseline ?? proven ?? pairs.filter((each) => each.before === first).at(-1);
 }
 
 export function changeOf(cell) {
-  const found = table().get(cell.id);
-  return found ?? { cell: cell.id, kind: UNCHANGED, reason: "", differs: "", base: null };
-}
-
-export function baseOf(cell) {
-  const before = pair()?.before;
-  const same = changeOf(cell).base;
-  if (same) return byId.get(same);
-  return cells.find(
-    (each) =>
-      each.build === before &&
-      each.card === cell.card &&
-      each.model === cell.model &&
-      each.backend === cell.backend,
-  );
+  return table().get(cell.id) ?? { kind: UNCHANGED, lines: [] };
 }
 
 export function compared() {
-  const after = pair()?.after;
-  return cells.filter((cell) => cell.build === after);
+  const build = pair()?.build;
+  return build === null ? cells : cells.filter((cell) => cell.build === build);
 }
 
 function table() {

@@ -1,7 +1,7 @@
 // What cells can be filtered by, and how many of each are left.
 
 import { cells } from "./data.js";
-import { changeOf, compared } from "./changes.js";
+import { changeOf, compared, pair } from "./changes.js";
 import { finder } from "./search.js";
 import { state } from "./state.js";
 
@@ -23,7 +23,7 @@ export const FACETS = new Map([
   ["layout", "KV layout"],
   ["runner", "Runner"],
   ["mode", "Engine"],
-  ["waived", "Waived"],
+  ["gate", "Gate"],
   ["prediction", "Prediction"],
 ]);
 
@@ -37,12 +37,14 @@ export function inView() {
 
 // Of two builds that are compared, neither can be filtered away.
 export function applies(facet) {
-  return FACETS.has(facet) && facet !== (inDifferences() ? "build" : "change");
+  if (!FACETS.has(facet)) return false;
+  return facet === "build"
+    ? !inDifferences() || pair().build === null
+    : facet !== "change" || inDifferences();
 }
 
 export function valueOf(cell, facet) {
   if (facet === "change") return inDifferences() ? changeOf(cell).kind : NONE;
-  if (facet === "waived") return cell.waived ? "yes" : "no";
   return cell[facet] || NONE;
 }
 

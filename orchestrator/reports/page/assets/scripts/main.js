@@ -2,6 +2,7 @@
 
 import { draw as drawAlike } from "./alike.js";
 import { draw as drawBar, drawChosen, box } from "./bar.js";
+import { draw as drawCompared } from "./compared.js";
 import { cells } from "./data.js";
 import { h, put } from "./dom.js";
 import { inView, sift } from "./facets.js";
@@ -20,7 +21,7 @@ import { count } from "./words.js";
 
 const at = (id) => document.getElementById(id);
 const places = Object.fromEntries(
-  ["counts", "menus", "bar", "chosen"].map((name) => [name, h("div", { class: name })]),
+  ["counts", "menus", "bar", "chosen", "compared"].map((name) => [name, h("div", { class: name })]),
 );
 
 function begin() {
@@ -34,6 +35,7 @@ function begin() {
     h("div", { class: "finding" }, box, places.menus),
     places.bar,
     places.chosen,
+    places.compared,
   );
   draw();
   drawPanel();
@@ -58,6 +60,7 @@ function draw() {
   anchor();
   drawBar(places.bar);
   drawChosen(places.chosen);
+  drawCompared(places.compared);
   drawAlike(at("alike"), sifted.fitting);
   speak(`${sifted.fitting.size} of ${count(inView().length, "cell")}`);
 }

@@ -6,18 +6,25 @@ import { h, put } from "./dom.js";
 export function draw(place) {
   put(
     place,
-    run.disagreements.length > 0 &&
-      h(
-        "details",
-        { class: "note bad", open: true },
-        h("summary", null, `predicted ≠ observed: ${run.disagreements.length}`),
-        h(
-          "ul",
-          null,
-          run.disagreements.map((line) => h("li", null, line)),
-        ),
-      ),
+    list("predicted ≠ observed", run.disagreements, true),
+    list(
+      "what else the gate weighed",
+      run.weighed,
+      run.weighed.some((line) => line.startsWith("blocks")),
+    ),
     run.note && note(run.note),
+  );
+}
+
+function list(title, lines, open) {
+  if (!lines.length) return null;
+  const item = (line) => h("li", null, line);
+  const summary = h("summary", null, `${title}: ${lines.length}`);
+  return h(
+    "details",
+    { class: open ? "note bad" : "note", open },
+    summary,
+    h("ul", null, lines.map(item)),
   );
 }
 

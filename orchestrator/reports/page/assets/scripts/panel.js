@@ -5,7 +5,7 @@ import { history } from "./builds.js";
 import { copied } from "./clipboard.js";
 import { h, put } from "./dom.js";
 import { inDifferences } from "./facets.js";
-import { alone, blocks, changed, failure, groups, requests, time } from "./sections.js";
+import { alone, blocks, changed, failure, gate, groups, requests, time } from "./sections.js";
 import { sign } from "./signs.js";
 import { speak } from "./speak.js";
 import { change, state } from "./state.js";
@@ -63,6 +63,7 @@ function story(cell) {
     told.notes.map((note) => h("p", { class: "quiet" }, note)),
     inDifferences() && changed(cell),
     failure(told, cell),
+    gate(told),
     requests(told),
     groups(told),
     blocks(told, false),

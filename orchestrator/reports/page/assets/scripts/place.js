@@ -30,10 +30,7 @@ export function place(cell, isFirst, view) {
 
 // What there is to say of a cell in the table, line by line.
 function text(cell) {
-  if (inDifferences() && changeOf(cell).kind !== UNCHANGED) {
-    const { differs, reason } = changeOf(cell);
-    return (differs || reason).split("; ").filter((line) => line);
-  }
+  if (inDifferences() && changeOf(cell).kind !== UNCHANGED) return turns(changeOf(cell).lines);
   const lines = [
     cell.target === "-" ? "" : cell.target,
     cell.draft === "-" ? "" : `draft ${cell.draft}`,
@@ -43,6 +40,12 @@ function text(cell) {
   return lines.length && cell.sign === "as-expected"
     ? lines
     : [...lines, kind].filter((line) => line);
+}
+
+// What turned into what; the panel has the rest.
+function turns(lines) {
+  const found = lines.filter((line) => line.includes(" → "));
+  return found.length ? found : lines;
 }
 
 function set(line) {

@@ -118,17 +118,14 @@ export function alone(cell) {
 }
 
 export function changed(cell) {
-  const { kind, reason, differs } = changeOf(cell);
-  return section(
-    kind,
-    reason && h("p", { class: "cause" }, reason),
-    differs &&
-      h(
-        "ul",
-        { class: "differs" },
-        differs.split("; ").map((line) => h("li", null, differing(line))),
-      ),
-  );
+  const { kind, lines } = changeOf(cell);
+  const item = (line) => h("li", null, differing(line));
+  return section(kind, lines.length > 0 && h("ul", { class: "differs" }, lines.map(item)));
+}
+
+export function gate({ gate }) {
+  const item = (line) => h("li", null, line);
+  return section("gate", gate.length > 0 && h("ul", { class: "differs" }, gate.map(item)));
 }
 
 function table(titles, rows) {

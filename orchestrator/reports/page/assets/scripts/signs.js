@@ -1,20 +1,11 @@
 // A shape and a colour for each kind of cell, and of change; the shape alone is enough.
 
 import { changeOf, UNCHANGED } from "./changes.js";
-import { inDifferences } from "./facets.js";
+import { run } from "./data.js";
 import { h } from "./dom.js";
+import { inDifferences } from "./facets.js";
 
-export const CHANGES = [
-  "regressed",
-  "predicted ≠ observed",
-  "flaky",
-  "infrastructure",
-  "no baseline",
-  "broken before",
-  "fixed",
-  "drift",
-  UNCHANGED,
-];
+export const CHANGES = run.kinds;
 
 // In the order in which people look at them.
 export const SIGNS = ["failed", "not-run", "excused", "as-expected", "passed"];

@@ -12,18 +12,19 @@ export function got(text) {
 }
 
 export function became(text) {
-  const space = text.lastIndexOf(" ");
-  const word = text.slice(space + 1);
+  const [, head, word, tail] = /^(.*? ?)(\S+)( \(.*\))?$/s.exec(text) ?? [];
   if (!BECAME.has(word)) return breakable(text);
-  return [...breakable(text.slice(0, space + 1)), h("i", { class: `became ${word}` }, word)];
+  const kind = tail && h("i", { class: "owner" }, tail);
+  return [...breakable(head), h("i", { class: `became ${word}` }, word), kind];
 }
 
 // `draft attention: FLASH_ATTN → TRITON_ATTN`
 export function differing(line) {
-  const colon = line.indexOf(": ");
-  const sides = line.slice(colon + 2).split(" → ");
+  if (!line.includes(" → ")) return breakable(line);
+  const [, name, rest] = /^(.*?: )?(.*)$/s.exec(line);
+  const sides = rest.split(" → ");
   return [
-    h("i", { class: "owner" }, ...breakable(line.slice(0, colon + 2))),
+    name && h("i", { class: "owner" }, ...breakable(name)),
     ...sides.flatMap((side, n) => [n ? " → " : "", ...became(side)]),
   ];
 }

@@ -30,8 +30,8 @@ def architecture(session: nox.Session) -> None:
 
 @nox.session
 def fast(session: nox.Session) -> None:
-    """Tests that need no engine and no Ray."""
-    _pytest(session, "-n", "2", "-m", "not (engine or ray or long)")
+    """Tests that need no engine, no Ray and no browser."""
+    _pytest(session, "-n", "2", "-m", "not (engine or ray or browser or long)")
 
 
 @nox.session
@@ -41,7 +41,7 @@ def tests(session: nox.Session) -> None:
         _pytest(session, "-m", "not long")
     else:
         fast(session)
-        _pytest(session, "-m", "(engine or ray) and not long")
+        _pytest(session, "-m", "(engine or ray or browser) and not long")
 
 
 @nox.session

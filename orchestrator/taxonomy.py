@@ -97,6 +97,7 @@ class Taxonomy:
     rules: tuple[Rule, ...]
     waiting: tuple[WaitingRule, ...]
     wrappers: tuple[re.Pattern[str], ...]
+    echoes: tuple[re.Pattern[str], ...]
     signals: dict[str, str] = field(default_factory=dict)
 
 

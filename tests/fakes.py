@@ -31,8 +31,12 @@ LOST_NODE = "the node went away"
 class FakeCluster:
     """Ends every attempt at once, with the next outcome of its script or a healthy engine."""
 
-    script: dict[str, list[Attempt | str]] = field(default_factory=dict)
+    script: dict[str, list[Attempt | str | Ended]] = field(default_factory=dict)
     submitted: list[str] = field(default_factory=list)
+    places: list[tuple[str, ...]] = field(default_factory=list)
+    """Ids of the nodes that each was submitted to."""
+
+    there: tuple[Node, ...] = field(default_factory=lambda: (this_machine(),))
     isolations: list[Isolation] = field(default_factory=list)
     provisioned: list[str] = field(default_factory=list)
     joining: list[Node] = field(default_factory=list)
@@ -45,7 +49,7 @@ class FakeCluster:
         return self
 
     def nodes(self) -> tuple[Node, ...]:
-        return (this_machine(),)
+        return self.there
 
     def provision(self, wanted: Sequence[Wanted], cache: str, say: Callable[[str], None]) -> Builds:
         del cache, say
@@ -71,14 +75,23 @@ class FakeCluster:
             )
         ]
 
-    def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:
-        del needs, node
+    def submit(
+        self,
+        request: CellRequest,
+        needs: Needs,
+        node: Node,
+        followers: Sequence[tuple[CellRequest, Node]] = (),
+    ) -> None:
+        del needs
+        self.places.append((node.id, *(other.id for _, other in followers)))
         cell_id, number = request.probe.cell_id, request.probe.attempt
         self.submitted.append(cell_id)
         self.isolations.append(request.isolation)
         outcomes = self.script.get(cell_id)
         outcome = outcomes.pop(0) if outcomes else an_attempt(a_report())
-        if isinstance(outcome, str):
+        if isinstance(outcome, Ended):
+            end = outcome
+        elif isinstance(outcome, str):
             end = Ended(cell_id=cell_id, number=number, infrastructure_error=outcome)
         else:
             attempt = replace(outcome, cell_id=cell_id, number=number)

@@ -38,6 +38,9 @@ class Exit:
     parted: bool = False
     """Another part of the cell, on another node, ended; so the node ended this one."""
 
+    node: str | None = None
+    """The one that this is about, where the cell had several."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Placement:
@@ -46,6 +49,8 @@ class Placement:
     node: str
     labels: dict[str, str] = field(default_factory=dict)
     devices: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """The names of the other nodes, where the cell had several."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

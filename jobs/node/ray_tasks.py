@@ -1,5 +1,6 @@
 """What a Ray worker is asked to do. The only code on a node that knows of Ray."""
 
+import contextlib
 import dataclasses
 import json
 import os
@@ -13,12 +14,27 @@ from jobs.contract.attempts import Placement
 from jobs.node import away, inventory, provisioning
 from jobs.node.provisioning import Order
 from jobs.node.run_cell import run_cell
+from jobs.node.tether import ALONE, Following, Leading, Tether
 
 
 def run_cell_here(request: CellRequest) -> tuple[str, away.Files]:
     """One attempt of a cell: an `Attempt` as JSON, and its files if only this node has them."""
+    tether = Following(request.part) if request.part else ALONE
+    with contextlib.closing(tether):
+        return _run(request, tether)
+
+
+def lead_cell_here(request: CellRequest) -> Iterator[int | tuple[str, away.Files]]:
+    """Of several parts: the port at which the others come to this one, and then as above."""
+    assert request.part is not None
+    with contextlib.closing(Leading(request.part)) as tether:
+        yield tether.port
+        yield _run(request, tether)
+
+
+def _run(request: CellRequest, tether: Tether) -> tuple[str, away.Files]:
     with away.moved(request) as (here, files):
-        attempt = run_cell(here, _placement())
+        attempt = run_cell(here, _placement(), tether)
     return attempt, files
 
 

@@ -19,6 +19,11 @@ _OF_BUILD = ("build_broken", "patch_raised")
 
 def one_line(cell: Cell, attempt: Attempt, category: str) -> str:
     """From the exception that decided on the category, or from how the probe ended."""
+    line = _line(cell, attempt, category)
+    return f"on {attempt.exit.node}: {line}" if attempt.exit.node else line
+
+
+def _line(cell: Cell, attempt: Attempt, category: str) -> str:
     if attempt.exit.timed_out:
         return _out_of_time(attempt, attempt.exit.timed_out, cell.deadlines)
     line = " ".join(_cause(attempt).split())[:LINE_CHARS]

@@ -66,6 +66,19 @@ def decisive(attempt: Attempt) -> ExceptionSeen | None:
     return next(iter((*reversed(_captured(attempt)), *told)), None)
 
 
+def explains(attempt: Attempt) -> bool:
+    """Whether it shows more than that another part of its cell, on another node, has ended."""
+    failure = _failure(attempt)
+    if failure is None:
+        return True
+    captured = _captured(attempt)
+    return bool(captured) and not any(map(_is_echo, captured))
+
+
+def _is_echo(seen: ExceptionSeen) -> bool:
+    return any(echo.search(seen.message) for echo in taxonomy().echoes)
+
+
 def _by_waiting(frames: tuple[str, ...]) -> str:
     waits = (rule for rule in taxonomy().waiting if any(map(rule.where.search, frames)))
     return next((rule.category for rule in waits), "timeout")

@@ -137,7 +137,8 @@ def _engine(row: CellRow) -> Iterator[str]:
 def _rank(rank: RankSeen) -> str:
     places = {"TP": rank.tensor, "PP": rank.pipeline, "DP": rank.data, "EP": rank.expert}
     place = ", ".join(f"{kind} {n}" for kind, n in places.items() if n is not None)
-    return f"{rank.rank} ({place}): {', '.join(_held(rank))}"
+    where = f" on {rank.node}" if rank.node else ""
+    return f"{rank.rank} ({place}){where}: {', '.join(_held(rank))}"
 
 
 def _held(rank: RankSeen) -> Iterator[str]:
@@ -225,7 +226,9 @@ def _wrapped(title: str, names: Sequence[str]) -> Iterator[str]:
 
 def _placement(row: CellRow) -> Iterator[str]:
     if row.placement is not None:
-        yield f"node {row.placement.node}, {row.placement.isolation} isolation"
+        names = row.placement.node, *row.placement.others
+        noun = "nodes" if row.placement.others else "node"
+        yield f"{noun} {' and '.join(names)}, {row.placement.isolation} isolation"
         if device := row.placement.device:
             yield ", ".join(f"{name} {value}" for name, value in device.items())
         source = f", kept from {row.kept_from}" if row.kept_from else ""

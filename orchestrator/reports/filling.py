@@ -75,6 +75,7 @@ def _with_attempt(row: CellRow, cell: Cell, record: Record) -> CellRow:
             node=attempt.placement.node,
             labels=attempt.placement.labels,
             devices=attempt.placement.devices,
+            others=attempt.placement.others,
             device=report.device,
             isolation=attempt.isolation,
         ),

@@ -44,6 +44,8 @@ class PlacementRow:
     """The device as vLLM saw it."""
 
     isolation: Isolation
+    others: tuple[str, ...] = ()
+    """The names of the other nodes, where the engine spans several."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -94,6 +94,8 @@ class Ended:
     number: int
     attempt: Attempt | None = None
     infrastructure_error: str | None = None
+    node_id: str | None = None
+    """Of several nodes that ran it, the one that this is about."""
 
 
 BuildKey = tuple[EngineMode, str]
@@ -209,7 +211,15 @@ class Cluster(Protocol):
         """Of nodes and of their builds, since the last call. It waits for nothing."""
         ...
 
-    def submit(self, request: CellRequest, needs: Needs, node: Node) -> None: ...
+    def submit(
+        self,
+        request: CellRequest,
+        needs: Needs,
+        node: Node,
+        followers: Sequence[tuple[CellRequest, Node]] = (),
+    ) -> None:
+        """*followers* run their parts of it at the same time, or none of them does."""
+        ...
 
     def ended(self) -> Sequence[Ended]:
         """The attempts that ended since the last call, after waiting a moment for the first."""

@@ -8,9 +8,9 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
-from jobs.contract.asked import Home
+from jobs.contract.asked import CellRequest, Home
 from jobs.contract.builds import ProvisionedBuild
-from jobs.contract.terms import Isolation
+from jobs.contract.terms import Check, Isolation
 from jobs.node.cell_files import CellFiles
 from orchestrator.asked import digests
 from orchestrator.asked.cell_requests import cell_request
@@ -135,8 +135,8 @@ class Schedule:
             if passed_s >= limits.begin_s:
                 yield self._left_out(limits)
             self._cluster.wait_for(self._dispatcher.homeless())
-            for waiting, (node, *_) in self._dispatcher.starts():
-                self._submit(waiting.cell_id, node)
+            for waiting, nodes in self._dispatcher.starts():
+                self._submit(waiting.cell_id, *nodes)
             yield self._ended(self._cluster.ended())
 
     def _hear(self, news: News) -> None:
@@ -185,23 +185,30 @@ class Schedule:
         fresh = any(trouble.retry is Retry.FRESH_HOST for trouble in earlier)
         return Isolation.COLD if fresh else cell.isolation
 
-    def _submit(self, cell_id: str, node: Node) -> None:
+    def _submit(self, cell_id: str, node: Node, *others: Node) -> None:
         cell = self._cells[cell_id]
         number = len(self._earlier.get(cell_id, ())) + 1
         workdir = self.submitted[cell_id] = self._places.workdir(cell_id, number)
         self._where[cell_id] = node.id
         CellFiles(folder=Path(workdir)).withdraw_request()
+        # Who only imports vLLM makes no engine that others could have ranks of.
+        ranked = () if cell.check is Check.IMPORT else others
+        self._cluster.submit(
+            self._request(cell, number, node),
+            self._needs[cell_id],
+            node,
+            [(self._request(cell, number, other), other) for other in ranked],
+        )
+
+    def _request(self, cell: Cell, number: int, node: Node) -> CellRequest:
         request = cell_request(
             cell,
             self._builds.ready[node.id][build_key(cell)],
             attempt=number,
-            workdir=workdir,
+            workdir=self.submitted[cell.id],
             cache=self._places.cache,
         )
-        request = dataclasses.replace(
-            request, isolation=self._isolation(cell), home=self._places.home
-        )
-        self._cluster.submit(request, self._needs[cell_id], node)
+        return dataclasses.replace(request, isolation=self._isolation(cell), home=self._places.home)
 
     def _record(self, end: Ended) -> Record | None:
         """The record of the cell, or None when it is tried once more."""
@@ -212,6 +219,7 @@ class Schedule:
         self._dispatcher.ended(cell.id)
         del self.submitted[cell.id]
         is_the_nodes = end.attempt is None or is_of_the_cluster(judgement.category)
+        node_id = end.node_id or node_id
         if self._quarantine.note(node_id, cell.id, is_the_nodes=is_the_nodes):
             self._shun(self._nodes[node_id], judgement)
         if trouble is not None and _is_worth_it(trouble, earlier, cell.attempts):

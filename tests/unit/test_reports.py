@@ -10,6 +10,7 @@ import jsonschema
 from inline_snapshot import snapshot
 from rich.console import Console
 
+from jobs.contract.attempts import Placement
 from jobs.contract.builds import Patch
 from jobs.contract.seen import MoeGroup, PhaseTime, RankSeen, Rejection
 from jobs.contract.terms import Phase
@@ -193,6 +194,20 @@ ranks
 """
         in told
     )
+
+
+def test_explain_tells_on_which_of_its_nodes_each_rank_is() -> None:
+    ranks = tuple(RankSeen(rank=n, tensor=n, node=f"n{n}", target=groups("A")) for n in range(2))
+    attempt = an_attempt(replace(HEALTHY, ranks=ranks))
+    attempt = replace(attempt, placement=Placement(node="n0", others=("n1",)))
+    result = matrix.build([LOST], [replace(recorded(LOST, HEALTHY), attempt=attempt)])
+    decision = decide(result, Gate(), today=date(2026, 12, 2))
+    report = document.build("runs/x", "demo", result, decision)
+
+    told = explain.to_text(report, report.cells[0], [])
+
+    assert "\n  1 (TP 1, PP 0, DP 0) on n1: target 2 layers A\n" in told
+    assert "\n  nodes n0 and n1, warm isolation\n" in told
 
 
 def test_explain_tells_everything_about_a_cell() -> None:

@@ -35,6 +35,7 @@ def test_a_probe_that_reports_and_ends_is_passed_on_as_it_is(
         "out_of_memory": False,
         "host_lost": False,
         "parted": False,
+        "node": None,
     }
     assert attempt["report"]["ready"] is True
     assert attempt["isolation"] == isolation

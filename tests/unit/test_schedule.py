@@ -8,11 +8,11 @@ from pathlib import Path
 
 from jobs.contract.attempts import Exit
 from jobs.contract.seen import ExceptionSeen, Failure
-from jobs.contract.terms import Isolation, Phase
+from jobs.contract.terms import Check, Isolation, Phase
 from orchestrator.asked.cells import Cell
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.record import Record
-from orchestrator.running.cluster import Builds, Needs, this_machine
+from orchestrator.running.cluster import Builds, Ended, Needs, Node, this_machine
 from orchestrator.running.forecast import Work
 from orchestrator.running.plan import Plan, build_key, needs
 from orchestrator.running.schedule import Limits, Places, Schedule
@@ -151,6 +151,42 @@ def test_what_has_not_begun_when_the_time_is_up_is_left_out() -> None:
 
     [record] = [record for part in records for record in part]
     assert record.judgement.reasons == ("0 have begun",)
+
+
+def three_nodes() -> tuple[Node, ...]:
+    return tuple(replace(this_machine(), id=name, name=name, cpus=2) for name in "abc")
+
+
+BOTH = a_cell(devices=2, engine_args={"nnodes": 2}, attempts=3)
+
+
+def test_every_node_of_a_cell_is_asked_at_once() -> None:
+    cluster = FakeCluster(there=three_nodes())
+
+    [record] = run(cluster, a_plan(BOTH))
+
+    assert record.verdict is Verdict.PASSED
+    [where] = cluster.places
+    assert len({*where}) == 2
+
+
+def test_of_several_nodes_the_one_that_is_to_blame_is_avoided() -> None:
+    lost = Ended(cell_id=BOTH.id, number=1, infrastructure_error="on b: it died", node_id="b")
+    cluster = FakeCluster(there=three_nodes(), script={BOTH.id: [lost, lost]})
+
+    [record] = run(cluster, a_plan(BOTH))
+
+    assert record.earlier == ("on b: it died",) * 2
+    assert all({*where} == {"a", "c"} for where in cluster.places[1:])
+
+
+def test_vllm_is_imported_on_one_node_of_several() -> None:
+    cluster = FakeCluster(there=three_nodes())
+
+    [*_] = run(cluster, a_plan(replace(BOTH, check=Check.IMPORT)))
+
+    [where] = cluster.places
+    assert len(where) == 1
 
 
 def test_a_cell_that_lacks_a_node_waits_for_one_to_join() -> None:

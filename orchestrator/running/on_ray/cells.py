@@ -4,7 +4,8 @@ import contextlib
 import dataclasses
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from jobs.node.away import LARGEST
 from jobs.node.cell_files import CellFiles
 from orchestrator.running.cluster import Ended, Needs, Node, read_attempt
 from orchestrator.running.on_ray.mirror import Mirror
+from orchestrator.running.on_ray.spans import Span
 from orchestrator.running.on_ray.wording import one_line
 
 POLL_S = 0.5
@@ -37,9 +39,20 @@ class Cells:
 
         # A cell is tried again by the schedule, which records it; never behind its back.
         self._run_cell: Any = ray.remote(max_retries=0)(run_cell)
+        self._spans: list[Span] = []
         self._mirror = Mirror(_on)
 
-    def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:
+    def submit(
+        self,
+        request: CellRequest,
+        needs: Needs,
+        node: Node,
+        followers: Sequence[tuple[CellRequest, Node]] = (),
+    ) -> None:
+        if followers:
+            requests, there = zip((request, node), *followers, strict=True)
+            self._spans.append(Span(requests, there, needs, _ended))
+            return
         task = self._run_cell.options(
             name=request.probe.cell_id,
             num_cpus=needs.cpus,
@@ -51,18 +64,44 @@ class Cells:
 
     def ended(self) -> list[Ended]:
         """All that ended, after waiting a moment for the first."""
-        references = list(self._sent)
+        references = [*self._sent, *(each for span in self._spans for each in span.references)]
         if not references:
             time.sleep(POLL_S)
-            return []
-        self._mirror.look(self._sent.values())
+            return self._ended_spans()
+        self._mirror.look(self._running())
         if not ray.wait(references, num_returns=1, timeout=POLL_S)[0]:
             return []
         # Others may be about to end: what comes together is judged and kept together.
         done, _ = ray.wait(references, num_returns=len(references), timeout=TOGETHER_S)
-        return [_ended(reference, self._sent.pop(reference)[1]) for reference in done]
+        ends = [
+            _ended(self._sent.pop(reference)[1], partial(ray.get, reference))
+            for reference in done
+            if reference in self._sent
+        ]
+        for span in self._spans:
+            for reference in {*done}.intersection(span.references):
+                span.hear(reference)
+        return [*ends, *self._ended_spans()]
+
+    def leave(self, node_id: str) -> None:
+        """The node is gone. Cells that it has all of end by themselves."""
+        for span in self._spans:
+            span.leave(node_id)
+
+    def _running(self) -> Iterator[tuple[str, CellRequest]]:
+        yield from self._sent.values()
+        yield from ((span.there[0].id, span.requests[0]) for span in self._spans)
+
+    def _ended_spans(self) -> list[Ended]:
+        ended = [(span, end) for span in self._spans if (end := span.ended())]
+        for span, _ in ended:
+            self._spans.remove(span)
+        return [end for _, end in ended]
 
     def cancel(self) -> None:
+        for span in self._spans:
+            span.drop()
+        self._spans.clear()
         for reference in self._sent:
             with contextlib.suppress(ray.exceptions.RayError):
                 ray.cancel(reference, force=True)
@@ -74,10 +113,10 @@ def _on(node_id: str) -> Any:
     return NodeAffinitySchedulingStrategy(node_id, soft=False)
 
 
-def _ended(reference: Any, request: CellRequest) -> Ended:
+def _ended(request: CellRequest, answer: Callable[[], Any]) -> Ended:
     cell_id, number = request.probe.cell_id, request.probe.attempt
     try:
-        text, files = ray.get(reference)
+        text, files = answer()
         attempt = _brought_home(read_attempt(text), request, files)
     except ray.exceptions.RayError as error:
         trouble = one_line(error)

@@ -103,6 +103,7 @@ class RayCluster:
         alive = {node.id: node for node in self._nodes.known()}
         for node_id in self._there.keys() - alive.keys():
             del self._there[node_id]
+            self._cells.leave(node_id)
             yield Left(node_id=node_id)
         for node_id in alive.keys() - self._there.keys():
             node = self._there[node_id] = alive[node_id]
@@ -115,8 +116,14 @@ class RayCluster:
             if each.is_for(node):
                 work.begin(node, [each.spec], deadline_s=each.deadline_s)
 
-    def submit(self, request: CellRequest, needs: Needs, node: Node) -> None:
-        self._cells.submit(request, needs, node)
+    def submit(
+        self,
+        request: CellRequest,
+        needs: Needs,
+        node: Node,
+        followers: Sequence[tuple[CellRequest, Node]] = (),
+    ) -> None:
+        self._cells.submit(request, needs, node, followers)
 
     def ended(self) -> Sequence[Ended]:
         self._check_vital()

@@ -48,6 +48,11 @@ VIEWS = {
     "matrix": "press('[data-key=\"view matrix\"]')",
 }
 
+OPENED = """async () => {
+  const painted = () => performance.getEntriesByName("drawn");
+  while (!painted().length) await new Promise((next) => setTimeout(next));
+  return painted()[0].startTime;
+}"""
 PAINTED = """async (act) => {
   const painted = () => performance.getEntriesByName("drawn").length;
   const press = (selector) => document.querySelector(selector).click();
@@ -87,8 +92,7 @@ def measure(chromium: Browser, file: Path, rounds: int) -> Took:
     for _ in range(rounds):
         page = chromium.new_page(viewport={"width": 1440, "height": 900})
         page.goto(file.as_uri())
-        page.wait_for_function("performance.getEntriesByName('drawn').length")
-        took["open"].append(page.evaluate("performance.getEntriesByName('drawn')[0].startTime"))
+        took["open"].append(page.evaluate(OPENED))
         for act, script in (FILTERS | VIEWS).items():
             took[act].append(_painted(page, script))
         page.close()

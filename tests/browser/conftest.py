@@ -10,6 +10,8 @@ from playwright.sync_api import Browser, Page
 from benchmarks import browser
 from tests.browser import a_run
 
+DRAWN = "#matrix table"
+
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Browser]:
@@ -51,6 +53,7 @@ def page(window: tuple[Page, list[str]], file: Path, troubles: list[str]) -> Ite
     page.emulate_media(media="screen", color_scheme="light")
     page.goto("about:blank")
     page.goto(file.as_uri())
+    page.locator(DRAWN).wait_for()
     yield page
     page.evaluate("localStorage.clear()")
     own = f"a request: {file.as_uri()}"

@@ -4,12 +4,14 @@ import json
 import re
 from pathlib import Path
 from typing import Literal
+from urllib.parse import unquote, urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from tests.browser.a_run import BROKEN, DROPPED, HARM, LOST
+from tests.browser.conftest import DRAWN
 
 pytestmark = pytest.mark.browser
 
@@ -297,6 +299,7 @@ def test_it_is_dark_where_the_system_is_and_the_reader_may_choose(page: Page) ->
     assert light != dark
     assert ground(page) == light
     page.reload()
+    page.locator(DRAWN).wait_for()
     assert ground(page) == light
 
 
@@ -334,6 +337,7 @@ def goto(page: Page, address: str) -> None:
     place = page.url.split("#")[0]
     page.goto("about:blank")
     page.goto(place + address)
+    page.locator(DRAWN).wait_for()
 
 
 def panel(page: Page) -> Locator:
@@ -341,14 +345,12 @@ def panel(page: Page) -> Locator:
 
 
 def cell(page: Page, cell_id: str) -> Locator:
-    number = page.evaluate(
-        """(id) => {
-          const run = JSON.parse(document.getElementById("data").textContent);
-          return run.cells.findIndex((ref) => run.values[run.values[ref][1]] === id);
-        }""",
-        cell_id,
+    """In the table, which has its cells by number."""
+    summary = json.loads(
+        Path(unquote(urlsplit(page.url).path)).with_name("summary.json").read_text()
     )
-    return page.locator(f'td[data-cell="{number}"]')
+    ids = [each["id"] for each in summary["cells"]]
+    return page.locator(f'td[data-cell="{ids.index(cell_id)}"]')
 
 
 def ground(page: Page) -> str:

@@ -1,4 +1,4 @@
-"""JavaScript modules as one script: each becomes a function, in the order of its imports."""
+"""JavaScript modules as one module: each becomes a function, in the order of its imports."""
 
 import re
 from collections.abc import Iterator
@@ -36,7 +36,7 @@ def _as_function(name: str, text: str) -> str:
     body = _EXPORT.sub(r"\1 \2", _IMPORT.sub(_taken, text))
     if left := _STATEMENT.search(body):
         raise ValueError(f"{name}.js has a form of import or export that is not known: {left[0]}")
-    return f"const {name}_js = (() => {{\n{body}return {{ {exported} }};\n}})();\n"
+    return f"const {name}_js = await (async () => {{\n{body}return {{ {exported} }};\n}})();\n"
 
 
 def _taken(imported: re.Match[str]) -> str:

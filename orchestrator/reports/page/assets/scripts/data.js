@@ -1,6 +1,6 @@
 // What the run holds. Values that come often were packed once, and are opened when asked for.
 
-export const run = JSON.parse(document.getElementById("data").textContent);
+export const run = JSON.parse(await inflated(document.getElementById("data").textContent));
 
 const opened = [];
 
@@ -24,4 +24,10 @@ function unpacked(value) {
   if (!(value[0] < 0)) return value.map(open);
   const keys = run.shapes[-value[0] - 1];
   return Object.fromEntries(keys.map((key, n) => [key, open(value[n + 1])]));
+}
+
+async function inflated(text) {
+  const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  const plain = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+  return new Response(plain).text();
 }

@@ -1,27 +1,25 @@
-// Which groups of rows are folded: what a reader chose, or else those of a long table with no news.
+// Which groups are folded: what a reader chose, or else those of a long table that have no news.
+// Of very many cells all are, which makes an overview.
 
 import { h } from "./dom.js";
 import { inDifferences } from "./facets.js";
-import { layoutName } from "./pivot.js";
+import { LAYOUTS, layoutName } from "./pivot.js";
 import { stands } from "./signs.js";
 import { change } from "./state.js";
 
+const CELLS_OPEN = 1500;
 const ROWS_OPEN = 60;
 
 const chosen = new Map();
 
-export function isFolded(group, shown) {
+export function isFolded(group, { shown, fitting }) {
   const rows = shown.groups.reduce((sum, each) => sum + each.rows.length, 0);
-  return chosen.get(key(group.name)) ?? (rows > ROWS_OPEN && !hasNews(group, shown));
+  const many = fitting.size > CELLS_OPEN || (rows > ROWS_OPEN && !hasNews(group));
+  return chosen.get(key(group.name)) ?? (many && shown.groups.length > 1);
 }
 
-function hasNews(group, shown) {
-  return group.rows.some((row) =>
-    shown.columns.some((column) => {
-      const cell = shown.at(row, column);
-      return cell && stands(cell);
-    }),
-  );
+function hasNews(group) {
+  return group.rows.some((row) => [...row.cells.values()].some(stands));
 }
 
 export function foldButton(name, folded) {
@@ -34,6 +32,16 @@ export function foldButton(name, folded) {
   };
   return h("button", attributes, name);
 }
+
+export function unfoldFor(cell) {
+  foldThese([cell[LAYOUTS.get(layoutName()).group]], false);
+}
+
+// The sums of a group unfold it, too.
+addEventListener("click", ({ target }) => {
+  const sum = target.closest("[data-unfold]");
+  if (sum) foldThese([sum.dataset.unfold], false);
+});
 
 export function foldAll(folded) {
   const names = [...document.querySelectorAll("[data-fold]")].map((each) => each.dataset.fold);

@@ -17,6 +17,11 @@ const COLUMNS = [
 ];
 
 let shown = AT_ONCE;
+let drawn = [];
+
+export function inOrder() {
+  return drawn;
+}
 
 export function draw(place, fitting) {
   const [title, by] = COLUMNS.find(([name]) => name === state.sort) ?? COLUMNS[1];
@@ -24,6 +29,7 @@ export function draw(place, fitting) {
     (one, other) => compare(by(one), by(other)) || one.number - other.number,
   );
   const some = cells.slice(0, shown);
+  drawn = some;
   put(
     place,
     h(
@@ -77,7 +83,7 @@ function line(cell) {
     {
       class: `cell ${signOf(cell)}`,
       "data-cell": cell.number,
-      "aria-selected": String(state.cell === cell.id),
+      "aria-selected": state.cell === cell.id ? "true" : null,
     },
     h("td", null, h("a", { href: `#${cell.id}`, "data-cell": cell.number }, breakable(cell.id))),
     h(

@@ -3,20 +3,23 @@
 import { draw as drawAlike } from "./alike.js";
 import { draw as drawBar, drawChosen, box } from "./bar.js";
 import { draw as drawCompared } from "./compared.js";
-import { cells } from "./data.js";
+import { byId, cells } from "./data.js";
 import { h, put } from "./dom.js";
 import { inView, sift } from "./facets.js";
-import { anchor, button as keysButton, focusOn } from "./keys.js";
+import { button as keysButton } from "./keys.js";
 import { draw as drawList } from "./list.js";
 import { draw as drawMatrix } from "./matrix.js";
 import { draw as drawMenus } from "./menus.js";
 import { draw as drawNotes } from "./notes.js";
 import { draw as drawPanel } from "./panel.js";
+import { shrinkOnPaper } from "./paper.js";
+import { name } from "./place.js";
 import { draw as drawProof } from "./proof.js";
 import { speak } from "./speak.js";
 import { change, onChange, read, state } from "./state.js";
 import { draw as drawTallies } from "./tallies.js";
 import { button as themeButton } from "./theme.js";
+import { anchor, focusOn } from "./walk.js";
 import { count } from "./words.js";
 
 const at = (id) => document.getElementById(id);
@@ -39,7 +42,7 @@ function begin() {
   );
   draw();
   drawPanel();
-  if (state.cell) focusOn(cells.findIndex((cell) => cell.id === state.cell));
+  if (byId.has(state.cell)) focusOn(byId.get(state.cell).number);
   noteThatItIsPainted();
 }
 
@@ -71,8 +74,8 @@ function noteThatItIsPainted() {
 }
 
 function select() {
-  document.querySelector('[aria-selected="true"]')?.setAttribute("aria-selected", "false");
-  const number = cells.findIndex((cell) => cell.id === state.cell);
+  document.querySelector('[aria-selected="true"]')?.removeAttribute("aria-selected");
+  const number = byId.get(state.cell)?.number;
   document.querySelector(`#matrix [data-cell="${number}"]`)?.setAttribute("aria-selected", "true");
 }
 
@@ -90,6 +93,10 @@ function keepingFocus(work) {
     document.querySelector(`[data-${name}="${CSS.escape(value)}"]`)?.focus({ preventScroll: true });
 }
 
+addEventListener("mouseover", ({ target }) => {
+  if (target.matches("td.cell")) name(target, cells[target.dataset.cell]);
+});
+
 addEventListener("click", (event) => {
   const found = event.target.closest("[data-cell]");
   if (!found || event.ctrlKey || event.metaKey) return;
@@ -98,4 +105,5 @@ addEventListener("click", (event) => {
   if (found.matches("td")) focusOn(Number(found.dataset.cell));
 });
 
+shrinkOnPaper();
 begin();

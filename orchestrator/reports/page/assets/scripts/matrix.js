@@ -12,8 +12,19 @@ import { breakable } from "./words.js";
 
 const WORDS_PX = 150;
 
+let drawn = null;
+
+// The cells that are shown, also in folded groups.
+export function inOrder() {
+  const rows = drawn?.groups.flatMap((group) => group.rows) ?? [];
+  return rows
+    .flatMap((row) => drawn.columns.map((column) => row.cells.get(column.key)))
+    .filter(Boolean);
+}
+
 export function draw(room, fitting) {
   if (!fitting.size) {
+    drawn = null;
     put(room, h("p", { class: "none" }, "No cell fits. Take a filter away, or all with Esc."));
     return;
   }
@@ -21,6 +32,7 @@ export function draw(room, fitting) {
   const all = whole(layout);
   const shown = fitting.size === inView().length ? all : pivot(fitting, layout);
   const words = manner(shown) === "words";
+  drawn = shown;
   const view = { shown, all, fitting, words };
   const kind = `${words ? "words" : "signs"}${inDifferences() ? " differences" : ""}`;
   const columns = shown.columns.length;
@@ -85,9 +97,9 @@ function title(name, first, span) {
 
 function body(group, view) {
   const { columns } = view.shown;
-  const folded = isFolded(group, view.shown);
+  const folded = isFolded(group, view);
   const sums = folded
-    ? columns.map((column, n) => sum(group, column, isFirst(columns, n), view))
+    ? columns.map((column, n) => sum(group, column, isFirst(columns, n)))
     : h("td", { colspan: columns.length });
   return h(
     "tbody",
@@ -103,25 +115,26 @@ function body(group, view) {
 }
 
 // Of a folded group: what stands out with its number, or else how many there are.
-function sum(group, column, first, view) {
-  const its = group.rows.map((row) => view.shown.at(row, column)).filter((cell) => cell);
+function sum(group, column, first) {
+  const its = group.rows.map((row) => row.cells.get(column.key)).filter((cell) => cell);
   const kinds = [...Map.groupBy(its, signOf)];
   const noted = kinds.filter(([, [cell]]) => stands(cell));
   const told = noted.length ? noted : kinds.slice(0, 1).map(([kind]) => [kind, its]);
   return h(
     "td",
-    { class: first ? "first sum" : "sum" },
+    { class: first ? "first sum" : "sum", "data-unfold": group.name },
     told.map(([kind, alike]) => h("span", null, sign(kind), String(alike.length))),
   );
 }
 
 function line(row, view) {
   const { columns } = view.shown;
+  const { cells } = view.all.row(row);
   return h(
     "tr",
     null,
     h("th", { scope: "row" }, breakable(row.label)),
-    columns.map((column, n) => place(view.all.at(row, column), isFirst(columns, n), view)),
+    columns.map((column, n) => place(cells.get(column.key), isFirst(columns, n), view)),
   );
 }
 

@@ -21,7 +21,6 @@ export function layoutName() {
 export function pivot(shown, layout) {
   const columns = new Map();
   const groups = new Map();
-  const places = new Map();
   for (const cell of inOrder(shown, layout)) {
     const head = cell[layout.head] ?? "";
     const column = key(head, cell[layout.column]);
@@ -30,8 +29,9 @@ export function pivot(shown, layout) {
     if (!columns.has(column))
       columns.set(column, { key: column, head, label: cell[layout.column] });
     if (!groups.has(group)) groups.set(group, new Map());
-    groups.get(group).set(label, { key: key(group, label), label });
-    places.set(key(group, label, column), cell);
+    const rows = groups.get(group);
+    if (!rows.has(label)) rows.set(label, { group, label, cells: new Map() });
+    rows.get(label).cells.set(column, cell);
   }
   const order = ordering([layout.head, layout.column]);
   return {
@@ -39,7 +39,7 @@ export function pivot(shown, layout) {
       order(named(layout, one), named(layout, other)),
     ),
     groups: [...groups].map(([name, rows]) => ({ name, rows: [...rows.values()] })),
-    at: (row, column) => places.get(key(row.key, column.key)),
+    row: ({ group, label }) => groups.get(group).get(label),
   };
 }
 

@@ -3,29 +3,30 @@
 import { changeOf, UNCHANGED } from "./changes.js";
 import { h } from "./dom.js";
 import { inDifferences } from "./facets.js";
-import { said, sign, signOf } from "./signs.js";
+import { said, signOf } from "./signs.js";
 import { state } from "./state.js";
 import { differing, got } from "./words.js";
 
 export function place(cell, isFirst, view) {
   const edge = isFirst ? " first" : "";
   if (!cell) return h("td", { class: `nothing${edge}` });
-  const other = view.fitting.has(cell) ? "" : " other";
+  const fits = view.fitting.has(cell);
   const told = text(cell);
   return h(
     "td",
     {
-      class: `cell ${signOf(cell)}${other}${edge}`,
-      role: "gridcell",
-      tabindex: "-1",
+      class: `cell ${signOf(cell)}${edge}${fits ? "" : " other"}`,
       "data-cell": cell.number,
-      "aria-selected": String(state.cell === cell.id),
+      "aria-selected": state.cell === cell.id ? "true" : null,
       "aria-label": `${said(cell)}: ${told.join("; ") || cell.id}`,
-      title: view.words && !other ? null : `${cell.id}\n${said(cell)}\n${told.join("\n")}`,
     },
-    sign(signOf(cell)),
-    view.words && !other ? told.map((line) => h("span", { class: "line" }, set(line))) : null,
+    view.words && fits ? told.map((line) => h("span", { class: "line" }, set(line))) : null,
   );
+}
+
+// Where only signs are, the words come under the pointer.
+export function name(td, cell) {
+  if (!td.childElementCount) td.title = `${cell.id}\n${said(cell)}\n${text(cell).join("\n")}`;
 }
 
 // What there is to say of a cell in the table, line by line.

@@ -3,7 +3,7 @@
 import nox
 
 nox.options.default_venv_backend = "none"
-nox.options.sessions = ["lint", "types", "architecture", "tests"]
+nox.options.sessions = ["lint", "types", "architecture", "docs", "tests"]
 
 BIN = ".venv/bin/"
 
@@ -26,6 +26,14 @@ def types(session: nox.Session) -> None:
 def architecture(session: nox.Session) -> None:
     """Who may import whom."""
     session.run(f"{BIN}lint-imports", external=True)
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """The documentation as a site in site/; a dead link or anchor in it is an error."""
+    session.run(
+        f"{BIN}mkdocs", "build", "--strict", env={"NO_MKDOCS_2_WARNING": "1"}, external=True
+    )
 
 
 @nox.session

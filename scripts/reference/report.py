@@ -30,7 +30,7 @@ def text() -> str:
             said.of_class(reached[name]),
             _keys(described[name], reached[name], definitions),
         ]
-    return page("The JSON report", "docs/report.schema.json", INTRODUCTION, *parts)
+    return page("Keys of the JSON report", "docs/report.schema.json", INTRODUCTION, *parts)
 
 
 def _keys(described: Mapping[str, Any], cls: type, definitions: Mapping[str, Any]) -> str:

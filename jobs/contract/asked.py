@@ -32,6 +32,23 @@ class Seat:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Workload:
+    """What an engine does while its speed is measured."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    samples: int
+    """So often, each time with other prompts, so that nothing is found in a cache."""
+
+    prompts: int
+    """At once, for the throughput; the time to the first token is of one alone."""
+
+    prompt_tokens: int
+    output_tokens: int
+    seed: int
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeRequest:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
@@ -50,6 +67,9 @@ class ProbeRequest:
 
     seat: Seat | None = None
     """None: this node has all of the engine."""
+
+    workload: Workload | None = None
+    """None: no speed is measured."""
 
     contract_version: int = CONTRACT_VERSION
 
@@ -153,5 +173,6 @@ def request_from_json(text: str) -> ProbeRequest:
         "sources": tuple(raw["sources"]),
         "card": None if raw["card"] is None else Card(**raw["card"]),
         "seat": None if raw["seat"] is None else Seat(**raw["seat"]),
+        "workload": None if raw["workload"] is None else Workload(**raw["workload"]),
     }
     return ProbeRequest(**raw)

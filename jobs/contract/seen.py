@@ -185,6 +185,31 @@ class RankSeen:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class SpeedSample:
+    """One measurement of an engine that is warm."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    tokens_per_s: float
+    """Tokens put out, of all prompts together."""
+
+    ttft_s: float
+    """For one prompt alone."""
+
+    acceptance_length: float | None = None
+    """Tokens that a step of speculative decoding puts out on average; None: it had no draft."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class SpeedSeen:
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    samples: tuple[SpeedSample, ...]
+    device_peak_mib: int | None = None
+    """The most that tensors of one rank took on its device; None where it is a CPU."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ProbeReport:
     """What one probe saw. It holds observations only, never a verdict."""
 
@@ -230,6 +255,8 @@ class ProbeReport:
 
     tokens: tuple[int, ...] = ()
     """Ids that `check=generate` produced."""
+
+    speed: SpeedSeen | None = None
 
     failure: Failure | None = None
     notes: tuple[str, ...] = ()

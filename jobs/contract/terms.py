@@ -29,6 +29,9 @@ class Check(StrEnum):
     GENERATE = "generate"
     """And then a few tokens: an engine can be ready and still die in its first step."""
 
+    SPEED = "speed"
+    """And then many, by the clock."""
+
 
 class EngineMode(StrEnum):
     REAL = "real"
@@ -60,6 +63,7 @@ class Phase(StrEnum):
     CAPTURE = "capture"
     READY = "ready"
     GENERATE = "generate"
+    MEASURE = "measure"
     TEARDOWN = "teardown"
 
 

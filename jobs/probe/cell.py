@@ -30,6 +30,7 @@ from jobs.probe import (
     replicas,
     seats,
     shipped,
+    speed,
     warming,
     wording,
 )
@@ -107,6 +108,9 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
         emulation.have(request.card.devices)
         arguments |= {"load_format": loader.FORMAT}
     arguments |= {"worker_extension_cls": extension.NAME} | seats.taken(request.seat)
+    if request.workload is not None:
+        # What drafts come to is told nowhere else.
+        arguments["disable_log_stats"] = False
     if request.seat is not None and request.seat.number:
         seats.follow(arguments)
     size = arguments.pop(replicas.SIZE, 1)
@@ -117,12 +121,15 @@ def _observe(request: ProbeRequest, folder: Path) -> Iterator[dict[str, Any]]:
     texts = [*llm.collective_rpc(extension.METHOD), *others.readings()]
     yield {"ready": True, **ranks.read(texts)}
 
-    if request.check is Check.GENERATE:
+    if request.check in {Check.GENERATE, Check.SPEED}:
         phases.enter(folder, Phase.GENERATE)
         if request.engine_mode is EngineMode.EMULATED:
-            raise limits.EmulationLimit("check=generate", "no kernel runs in emulation")
+            raise limits.EmulationLimit(f"check={request.check}", "no kernel runs in emulation")
         others.generate()
         yield {"tokens": _generated(llm)}
+    if request.workload is not None:
+        phases.enter(folder, Phase.MEASURE)
+        yield {"speed": speed.measured(llm, request.workload)}
 
     phases.enter(folder, Phase.TEARDOWN)
     others.end()

@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from jobs.contract.asked import CellRequest, ProbeRequest
+from jobs.contract.asked import CellRequest, ProbeRequest, Workload
 from jobs.contract.builds import ProvisionedBuild
 from jobs.contract.emulation import Card
 from jobs.contract.terms import EngineMode
@@ -25,6 +25,7 @@ def cell_request(
             engine_args=engine_args(cell),
             sources=tuple(build.sources),
             card=card(cell) if cell.engine_mode is EngineMode.EMULATED else None,
+            workload=workload(cell),
         ),
         build=build,
         env=environment(cell),
@@ -33,6 +34,19 @@ def cell_request(
         secrets=cell.secrets,
         workdir=workdir,
         cache=cache,
+    )
+
+
+def workload(cell: Cell) -> Workload | None:
+    speed = cell.speed
+    if speed is None:
+        return None
+    return Workload(
+        samples=speed.samples,
+        prompts=speed.prompts,
+        prompt_tokens=speed.prompt_tokens,
+        output_tokens=speed.output_tokens,
+        seed=speed.seed,
     )
 
 

@@ -19,6 +19,7 @@ from orchestrator.asked.config import (
     Expectation,
     Hardware,
     Model,
+    Speed,
 )
 from orchestrator.asked.selection import Selection
 from orchestrator.errors import ConfigError
@@ -44,6 +45,9 @@ class Cell:
     attempts: int
     secrets: tuple[str, ...] = ()
     expectation: Expectation
+    speed: Speed | None = None
+    """How its speed is measured; None: it is not."""
+
     suite: str = dataclasses.field(default="", compare=False)
     """The first that asks for it."""
 
@@ -51,6 +55,19 @@ class Cell:
     def nodes(self) -> int:
         """So many does its engine span."""
         return int(self.model.engine_args.get(NODES, 1))
+
+    @property
+    def rounds(self) -> int:
+        """So many engines are started."""
+        return 1 if self.speed is None else self.speed.rounds
+
+    @property
+    def check_digest(self) -> str:
+        if self.speed is None:
+            return digests.of_word(self.check)
+        # What counts as a difference changes nothing that is done.
+        done = dataclasses.asdict(self.speed) | {"margin": None, "confidence": None}
+        return digests.hashed([self.check, done])
 
     def axis(self, name: str) -> str:
         """The cell's entry of the axis, as conf/ names it."""
@@ -69,7 +86,7 @@ class Cell:
             "model files": digests.of_model_files(self.model),
             "backend": digests.of_backend(self.backend),
             "build": digests.of_word(build_digest),
-            "check": digests.of_word(self.check),
+            "check": self.check_digest,
             "engine_mode": digests.of_word(self.engine_mode),
             "isolation": digests.of_word(self.isolation),
             "probe": digests.of_probe(),
@@ -132,6 +149,7 @@ def _cells(config: Config, builds: dict[str, BuildSpec]) -> Iterator[Cell]:
             attempts=config.attempts,
             secrets=config.secrets,
             expectation=expectation,
+            speed=config.suite.speed if config.suite.check is Check.SPEED else None,
             suite=config.suite.name,
         )
 
@@ -152,6 +170,7 @@ def _deadlines(config: Config, model: Model) -> Deadlines:
         attempt_s=config.deadline_s,
         quiet_s=config.quiet_s,
         phases_s=config.deadlines,
+        measures=config.suite.check is Check.SPEED,
     )
 
 

@@ -9,7 +9,7 @@ import pydantic
 from jobs.contract.emulation import PackageSet
 from jobs.contract.terms import STRICT, Check, EngineMode, Isolation, Phase
 from orchestrator.asked.policies import Gate
-from orchestrator.asked.values import Amount, Count, Environment, Name, Seconds, Text
+from orchestrator.asked.values import Amount, Count, Environment, Name, Number, Seconds, Text
 
 Vendor = Literal["cpu", "nvidia", "amd"]
 Runner = Literal["V1", "V2"]
@@ -285,6 +285,28 @@ class Proof:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Speed:
+    """How `check=speed` measures, and what counts as a difference."""
+
+    __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
+
+    rounds: Annotated[int, Number, pydantic.Field(ge=3, le=100)] = 7
+    """Engines that are started one after the other; builds of one question take turns."""
+
+    samples: Count = 5
+    """Measurements of each engine, of which the median counts."""
+
+    prompts: Count = 16
+    prompt_tokens: Count = 32
+    output_tokens: Count = 64
+    seed: int = 0
+    margin: Annotated[float, Number, pydantic.Field(gt=0, lt=1)] = 0.03
+    """Less than this part makes no difference to anybody."""
+
+    confidence: Annotated[float, Number, pydantic.Field(gt=0.5, lt=1)] = 0.99
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Suite:
     __pydantic_config__: ClassVar[dict[str, Any]] = STRICT
 
@@ -302,6 +324,9 @@ class Suite:
 
     check: Check = Check.GENERATE
     """How far a cell goes."""
+
+    speed: Speed = Speed()
+    """How speed is measured, where *check* is `speed`."""
 
     expectations: tuple[ExpectationRule, ...] = ()
     """The last rule that matches a cell is its expectation."""

@@ -23,6 +23,7 @@ from orchestrator.asked.config import (
     Hardware,
     Model,
     Proof,
+    Speed,
     Suite,
 )
 from orchestrator.asked.policies import Gate
@@ -157,6 +158,13 @@ def _of_suite(suite: Suite, raw: Mapping[str, Any], files: ConfFiles) -> Iterato
     place = files.place("suite", "check")
     if raw.get("engine_mode") == EngineMode.EMULATED and suite.check is Check.GENERATE:
         yield f"{place}: emulated engines can't {suite.check}: set suite.check=init"
+    if raw.get("engine_mode") == EngineMode.EMULATED and suite.check is Check.SPEED:
+        yield (
+            f"{place}: emulated engines have no speed, since no kernel runs: measure real ones "
+            "with engine_mode=real, or set suite.check=init"
+        )
+    if suite.check is Check.SPEED:
+        yield from _of_speed(suite.speed, raw, files)
     if suite.check is Check.IMPORT and (asking := [*_asking(raw)]):
         yield (
             f"{place}: import makes no engine, so the requests of "
@@ -166,6 +174,20 @@ def _of_suite(suite: Suite, raw: Mapping[str, Any], files: ConfFiles) -> Iterato
         builds = raw.get("build")
         chosen = sorted(builds) if isinstance(builds, Mapping) else []
         yield from _of_proof(suite.proof, chosen, files)
+
+
+def _of_speed(speed: Speed, raw: Mapping[str, Any], files: ConfFiles) -> Iterator[str]:
+    tokens = speed.prompt_tokens + speed.output_tokens
+    for name, model in _sound(Model, raw.get("model")):
+        place, asked = f"{files.place('model', name)}.engine_args", model.engine_args
+        most = asked.get("max_model_len")
+        if isinstance(most, int) and most < tokens:
+            yield (
+                f"{place}.max_model_len: {most} is not enough for suite.speed's prompt_tokens and "
+                f"output_tokens, {tokens} together"
+            )
+        if asked.get("data_parallel_size", 1) != 1 or asked.get(NODES, 1) != 1:
+            yield f"{place}: the speed of several engines, or of several nodes, can't be measured"
 
 
 def _asking(raw: Mapping[str, Any]) -> Iterator[str]:

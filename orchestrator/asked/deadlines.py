@@ -28,19 +28,21 @@ class _Growing:
 _Rules = dict[EngineMode, dict[Phase | Literal["quiet"], float | _Growing]]
 
 
-def of_attempt(
+def of_attempt(  # noqa: PLR0913  # each may be asked for
     mode: EngineMode,
     memory_gib: float,
     *,
     attempt_s: float | None = None,
     quiet_s: float | None = None,
     phases_s: Mapping[Phase, float] | None = None,
+    measures: bool = False,
 ) -> Deadlines:
     """For a model of this size. Without *attempt_s* it may take what all its phases may."""
     rules = _rules()[mode]
     allowed = {phase: _seconds(rules[phase], memory_gib) for phase in Phase} | dict(phases_s or {})
+    others = {Phase.PROVISION} if measures else {Phase.PROVISION, Phase.MEASURE}
     return Deadlines(
-        attempt_s=attempt_s or sum(s for p, s in allowed.items() if p is not Phase.PROVISION),
+        attempt_s=attempt_s or sum(s for p, s in allowed.items() if p not in others),
         phases_s=allowed,
         quiet_s=quiet_s or _seconds(rules["quiet"], memory_gib),
     )

@@ -40,12 +40,15 @@ class ChangeKind(StrEnum):
     MISPREDICTED = "predicted ≠ observed"
     """An emulated engine did something else than the real card."""
 
+    NO_VERDICT = "no verdict"
+    """Its speed may have changed: noise is larger than the effect."""
+
 
 class ConcernKind(StrEnum):
     """What may keep a release from being shipped, the gravest first."""
 
     REGRESSED = ChangeKind.REGRESSED
-    """A cell, or one of its requests, is broken that was not."""
+    """A cell, or one of its requests, is broken that was not; or it is slower."""
 
     FAILED = "failed"
     """A cell fails, and nothing says that it did so before."""
@@ -62,6 +65,7 @@ class ConcernKind(StrEnum):
     """A cell failed, for no reason of vLLM's."""
 
     BROKEN_BEFORE = ChangeKind.BROKEN_BEFORE
+    NO_VERDICT = ChangeKind.NO_VERDICT
     FLAKY = ChangeKind.FLAKY
     """A cell passes, but not each time that it is tried."""
 
@@ -88,6 +92,7 @@ OfACell = Literal[
     "predicted ≠ observed",
     "infrastructure",
     "broken before",
+    "no verdict",
     "flaky",
     "gone",
     "drift",

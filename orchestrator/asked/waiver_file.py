@@ -14,7 +14,7 @@ from orchestrator.asked.explaining import explain
 from orchestrator.asked.policies import Waiver
 from orchestrator.taxonomy import taxonomy
 
-WITHOUT_CATEGORY = ("flaky", "gone", "drift", "no baseline")
+WITHOUT_CATEGORY = ("no verdict", "flaky", "gone", "drift", "no baseline")
 """Verdicts of what passes, or is not there."""
 
 

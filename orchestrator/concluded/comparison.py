@@ -7,13 +7,14 @@ from jobs.contract.builds import BuildSpec
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import FieldName
 from orchestrator.asked.policies import ChangeKind
-from orchestrator.concluded import kinds
+from orchestrator.concluded import kinds, speed
 from orchestrator.concluded.facts import Difference
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.kinds import Known, known
 from orchestrator.concluded.matrix import Matrix
 from orchestrator.concluded.questions import Questions, differing
 from orchestrator.concluded.requests import Request
+from orchestrator.concluded.speed import SpeedChange
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +58,8 @@ class CellChange:
     """Of what was seen, whatever the kind; none where only one of the two shows anything."""
 
     requests: dict[FieldName, RequestChange] = field(default_factory=dict)
+    speed: tuple[SpeedChange, ...] = ()
+    """Of each metric, where speed was measured on both sides."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,17 +144,30 @@ def _same(one: BuildSpec, other: BuildSpec) -> bool:
 def _change(baseline: _Baseline, now: Known) -> CellChange:
     found = baseline.counterpart(now.cell)
     then = found.held_against(now.cell.expectation) if found else None
-    kind = kinds.of_cell(then, now)
+    measured = _speed(then, now)
+    kind = speed.kind_with(kinds.of_cell(then, now), measured)
     return CellChange(
         cell_id=now.cell.id,
         base_id=then.cell.id if then else None,
         kind=kind,
         before=_answer(then) if then else None,
         after=_answer(now),
-        reason="; ".join(_reasons(baseline, then, now, kind)),
+        reason="; ".join([*_of_speed(kind, measured), *_reasons(baseline, then, now, kind)]),
         differences=kinds.what_differs(then, now),
         requests=_requests(then, now, kind),
+        speed=measured,
     )
+
+
+def _speed(then: Known | None, now: Known) -> tuple[SpeedChange, ...]:
+    if now.cell.speed is None or then is None or not (then.record and now.record):
+        return ()
+    return speed.changes(then.record.rounds, now.record.rounds, now.cell.speed)
+
+
+def _of_speed(kind: ChangeKind, measured: Iterable[SpeedChange]) -> Iterator[str]:
+    """What made the cell of this kind."""
+    return (str(each) for each in measured if each.kind is kind)
 
 
 def _answer(cell: Known) -> Answer:

@@ -32,6 +32,16 @@ class Concern:
     """The vLLM that it is seen with, where the baseline has another."""
 
 
+_OF_A_PASS = (
+    ChangeKind.REGRESSED,
+    ChangeKind.NO_VERDICT,
+    ChangeKind.FLAKY,
+    ChangeKind.DRIFT,
+    ChangeKind.NO_BASELINE,
+)
+"""What may be wrong with a cell that passes: it is slower, or nobody knows."""
+
+
 def found(
     matrix: Matrix,
     *,
@@ -97,8 +107,7 @@ def _kind(known: Known, change: CellChange | None) -> ConcernKind | None:
         return None
     if change is None:
         return ConcernKind.FLAKY if known.failed_first else None
-    passing = (ChangeKind.FLAKY, ChangeKind.DRIFT, ChangeKind.NO_BASELINE)
-    return ConcernKind(change.kind) if change.kind in passing else None
+    return ConcernKind(change.kind) if change.kind in _OF_A_PASS else None
 
 
 def _of_failure(known: Known, change: CellChange | None) -> ConcernKind:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 
 from orchestrator.asked import cell_ids, digests
-from orchestrator.asked.cell_requests import engine_args, environment
+from orchestrator.asked.cell_requests import engine_args, environment, workload
 from orchestrator.asked.cells import Cell
 
 
@@ -51,6 +51,7 @@ def _asks(cell: Cell) -> dict[str, object]:
         "card": (cell.hardware.vendor, cell.hardware.card),
         "engine_mode": cell.engine_mode,
         "check": cell.check,
+        "workload": workload(cell),
         **engine_args(cell),
         **environment(cell),
     }

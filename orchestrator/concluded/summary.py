@@ -28,6 +28,7 @@ _IN_ORDER = (
     ChangeKind.MISPREDICTED,
     ChangeKind.BROKEN_BEFORE,
     ChangeKind.INFRASTRUCTURE,
+    ChangeKind.NO_VERDICT,
     ChangeKind.FLAKY,
     ChangeKind.NO_BASELINE,
     ChangeKind.DRIFT,

@@ -17,7 +17,7 @@ from orchestrator.taxonomy import PREDICTION_DIFFERS, says_nothing_of_vllm, taxo
 SHOWN = 3
 """Cells that a remark names."""
 
-_OF_LUCK = (ConcernKind.FLAKY, ConcernKind.INFRASTRUCTURE)
+_OF_LUCK = (ConcernKind.FLAKY, ConcernKind.INFRASTRUCTURE, ConcernKind.NO_VERDICT)
 _OF_COMPARISONS = (
     ConcernKind.REGRESSED,
     ConcernKind.BROKEN_BEFORE,

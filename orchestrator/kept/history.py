@@ -9,8 +9,8 @@ from statistics import median
 
 import pydantic
 
-from jobs.contract.terms import Check, EngineMode, Isolation
-from orchestrator.asked import cell_ids, digests
+from jobs.contract.terms import EngineMode, Isolation
+from orchestrator.asked import cell_ids
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import EMULATED
 from orchestrator.errors import ClusterError
@@ -76,7 +76,8 @@ class History:
         typical_s = cache(self._typical_s)
         return {
             cell.id: Work(
-                seconds=self.seconds_of(cell) or typical_s(cell.engine_mode, way(cell)),
+                seconds=cell.rounds
+                * (self.seconds_of(cell) or typical_s(cell.engine_mode, way(cell))),
                 host=_shared_host(cell),
                 boot_s=HOST_BOOT_S[cell.engine_mode],
             )
@@ -122,12 +123,12 @@ def read(runs: Path) -> History:
 
 
 def way(cell: Cell) -> Way:
-    return _way(cell.isolation, cell.check)
+    return _way(cell.isolation, cell.check_digest)
 
 
 @cache
-def _way(isolation: Isolation, check: Check) -> Way:
-    return Way(isolation=isolation, check=digests.of_word(check))
+def _way(isolation: Isolation, check: str) -> Way:
+    return Way(isolation=isolation, check=check)
 
 
 def _costs(runs: Path) -> Iterator[_Cost]:

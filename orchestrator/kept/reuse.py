@@ -10,6 +10,7 @@ from pathlib import Path
 from jobs.contract.builds import BuildSpec
 from jobs.node.builds.errors import BuildError
 from jobs.node.builds.provision import digest_of
+from orchestrator.asked import cell_ids
 from orchestrator.asked.cells import Cell
 from orchestrator.asked.config import ClusterChoice
 from orchestrator.concluded.judge import Judgement, Verdict, judge, not_run
@@ -22,6 +23,7 @@ NEVER = "no verdict yet"
 ANEW = "resume=false runs it anew"
 LUCK = "failed in a way that another try may change"
 OLD = "an earlier version of vllm-matrix ran it"
+APART = "its speed is to be measured in turns with that of the other builds"
 UNKNOWN = "its build is not at hand to be compared"
 REASONS_SHOWN = 6
 
@@ -99,7 +101,23 @@ def decide(
                 kept[cell.id] = record
             case reason:
                 why[cell.id] = reason
+    for cell_id in _apart(cells, kept):
+        del kept[cell_id]
+        why[cell_id] = APART
     return Reuse(kept=kept, why=why)
+
+
+def _apart(cells: Iterable[Cell], kept: Mapping[str, Record]) -> Iterator[str]:
+    """Of what is kept: cells whose speed was not measured in turns with all of their question."""
+    sessions: dict[str, dict[str, str | None]] = {}
+    for cell in cells:
+        if cell.speed is not None:
+            rounds = kept[cell.id].rounds if cell.id in kept else ()
+            session = rounds[0].session if rounds else None
+            sessions.setdefault(cell_ids.question(cell.id), {})[cell.id] = session
+    for of_question in sessions.values():
+        if len({*of_question.values()}) > 1:
+            yield from (cell_id for cell_id in of_question if cell_id in kept)
 
 
 def anew(cells: Iterable[Cell], seen: Mapping[str, Seen]) -> Reuse:

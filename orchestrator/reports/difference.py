@@ -23,6 +23,7 @@ ORDER = (
     ChangeKind.MISPREDICTED,
     ChangeKind.BROKEN_BEFORE,
     ChangeKind.INFRASTRUCTURE,
+    ChangeKind.NO_VERDICT,
     ChangeKind.FLAKY,
     ChangeKind.NO_BASELINE,
     ChangeKind.DRIFT,
@@ -83,11 +84,14 @@ def row(comparison: Comparison, matrix: Matrix) -> ComparisonRow:
 
 
 def groups(compared: ComparisonRow, *kinds: ChangeKind) -> Iterator[Group]:
-    """Of *kinds*, or all but what is unchanged, in the order in which it should be looked at."""
+    """
+    Of *kinds*, or all but what is unchanged and has no speed, in the order in which it should
+    be looked at.
+    """
     wanted = {*kinds} or {*ChangeKind} - {ChangeKind.UNCHANGED}
     alike: dict[tuple[object, ...], list[CellChange]] = {}
     for change in compared.cells:
-        if change.kind in wanted:
+        if change.kind in wanted or (change.speed and not kinds):
             key = (change.kind, _verdicts(change), *_lines(change))
             alike.setdefault(key, []).append(change)
     for cells in sorted(alike.values(), key=lambda cells: ORDER.index(cells[0].kind)):
@@ -135,8 +139,10 @@ def _said(answer: Answer) -> str:
 
 def _lines(change: CellChange) -> Iterator[str]:
     """Why, which requests, and what else was seen to differ."""
-    if change.reason:
+    by_speed = {each.kind for each in change.speed} if change.speed else set()
+    if change.reason and change.kind not in by_speed:
         yield change.reason
+    yield from (f"{each}: {each.kind}" for each in change.speed)
     told = {OUTCOME} if len({*_verdicts(change)}) > 1 else set()
     for field, each in change.requests.items():
         if _is_worth_a_line(each):

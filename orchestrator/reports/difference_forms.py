@@ -15,6 +15,7 @@ STYLES = {
     ChangeKind.MISPREDICTED: "bold red",
     ChangeKind.BROKEN_BEFORE: "red",
     ChangeKind.INFRASTRUCTURE: "yellow",
+    ChangeKind.NO_VERDICT: "yellow",
     ChangeKind.FLAKY: "yellow",
     ChangeKind.NO_BASELINE: "yellow",
     ChangeKind.DRIFT: "cyan",

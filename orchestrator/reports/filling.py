@@ -10,7 +10,7 @@ from jobs.contract.builds import BuildSpec
 from jobs.contract.emulation import Emulated
 from orchestrator.asked.cell_requests import asked
 from orchestrator.asked.cells import Cell
-from orchestrator.concluded import causes
+from orchestrator.concluded import causes, speed
 from orchestrator.concluded.matrix import Matrix
 from orchestrator.concluded.proof import Arm
 from orchestrator.concluded.record import Record
@@ -53,6 +53,7 @@ def _with_attempt(row: CellRow, cell: Cell, record: Record) -> CellRow:
         attempts=len(record.earlier) + 1,
         failure=_failure(cell, record),
         kept_from=record.kept_from,
+        speed=speed.measured(record.rounds),
         log=_inside(attempt) if record.kept_from is None else attempt.log,
     )
     if (report := attempt.report) is None:

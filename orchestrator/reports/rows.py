@@ -8,6 +8,7 @@ from orchestrator.asked import cell_ids
 from orchestrator.asked.config import FieldName, RequestVerdict
 from orchestrator.concluded.judge import Verdict
 from orchestrator.concluded.proof import Arm
+from orchestrator.concluded.speed import Measured
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,6 +107,9 @@ class CellRow:
     attempts: int = 0
     kept_from: str | None = None
     """The earlier run whose attempt this is, where nothing that decides has changed since."""
+
+    speed: tuple[Measured, ...] = ()
+    """Where it was measured."""
 
     failure: FailureRow | None = None
     rejections: tuple[Rejection, ...] = ()

@@ -32,6 +32,7 @@ def _parts(report: Document) -> Iterator[RenderableType]:
         yield ""
     for row in report.cells:
         yield from _note(row)
+    yield from _speeds(report.cells)
     yield ""
     yield from _changes(report)
     yield from _disagreements(report)
@@ -92,6 +93,13 @@ def _note(row: CellRow) -> Iterator[Text]:
     yield Text(f"    {why}", style="" if row.verdict is not Verdict.PASSED else "dim")
     if not _excused(row):
         yield from (Text(f"    {line}", style="dim") for line in wording.help_with(row))
+
+
+def _speeds(rows: Iterable[CellRow]) -> Iterator[Text]:
+    for row in rows:
+        if row.speed:
+            yield Text(f"{row.id}  speed of {row.speed[0].rounds} rounds, median (least to most)")
+            yield from (Text(f"    {each}", style="dim") for each in row.speed)
 
 
 def _changes(report: Document) -> Iterator[RenderableType]:

@@ -26,6 +26,8 @@ class Needs:
     memory_gib: float
     cpus: int = 1
     nodes: int = 1
+    alone: bool = False
+    """Nothing else may run there meanwhile."""
 
     @property
     def all_devices(self) -> int:
@@ -34,7 +36,7 @@ class Needs:
     @property
     def kind(self) -> Hashable:
         """The same of cells that need the same; how much memory is told of each."""
-        return (*sorted(self.labels.items()), self.devices, self.cpus, self.nodes)
+        return (*sorted(self.labels.items()), self.devices, self.cpus, self.nodes, self.alone)
 
     @property
     def share(self) -> Hashable:

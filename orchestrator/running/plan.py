@@ -150,6 +150,7 @@ def needs(cell: Cell, measured_gib: float | None = None) -> Needs:
         cpus=_workers_of_a_node(cell) if _is_of_cpu(cell) else 1,
         memory_gib=_memory_gib(cell, measured_gib),
         nodes=cell.nodes,
+        alone=cell.speed is not None,
     )
 
 
@@ -222,6 +223,8 @@ def _labels(cell: Cell) -> dict[str, str]:
 def _at_once(wanted: Iterable[Needs], nodes: Sequence[Node]) -> int:
     """By the cores and the memory of the largest: Ray counts exactly, this is to plan with."""
     wanted = [*wanted]
+    if any(need.alone for need in wanted):
+        return max(1, len(nodes))
     largest_gib = max((need.memory_gib for need in wanted), default=1.0)
     cores = max((need.cpus for need in wanted), default=1)
     spanned = min((need.nodes for need in wanted), default=1)

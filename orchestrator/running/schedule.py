@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from jobs.contract.asked import CellRequest, Home
+from jobs.contract.attempts import Attempt
 from jobs.contract.builds import ProvisionedBuild
 from jobs.contract.terms import Check, Isolation
 from jobs.node.cell_files import CellFiles
@@ -35,6 +36,7 @@ from orchestrator.running.forecast import Work
 from orchestrator.running.pace import Pace
 from orchestrator.running.plan import Plan, build_key
 from orchestrator.running.quarantine import Quarantine
+from orchestrator.running.rounds import Rounds
 from orchestrator.running.waiting import Waiting
 from orchestrator.taxonomy import Retry, is_of_the_cluster, taxonomy
 
@@ -104,6 +106,7 @@ class Schedule:
         self._missing: dict[str, str] = {}
         self._where: dict[str, str] = {}
         self._earlier: dict[str, tuple[Trouble, ...]] = {}
+        self._rounds = Rounds((), {})
 
     def run(
         self, plan: Plan, work: Mapping[str, Work], limits: Limits | None = None
@@ -122,8 +125,9 @@ class Schedule:
                 self._dispatcher.open(node.id, build)
             for build in self._builds.troubles.get(node.id, ()):
                 self._dispatcher.close(node.id, build)
-        for cell in plan.runnable:
-            self._cells[cell.id] = cell
+        self._cells = {cell.id: cell for cell in plan.runnable}
+        self._rounds = Rounds((each for each in plan.runnable if each.speed), plan.hosts)
+        for cell in (*(each for each in plan.runnable if not each.speed), *self._rounds.first()):
             self._queue(cell, avoid=frozenset())
         while self._dispatcher.waiting or self._dispatcher.running:
             for news in self._cluster.news():
@@ -175,7 +179,7 @@ class Schedule:
                 work=work,
                 build=build_key(cell),
                 suite=cell.suite,
-                avoid=avoid,
+                avoid=avoid or self._rounds.elsewhere(cell, self._nodes),
             )
         )
 
@@ -187,7 +191,7 @@ class Schedule:
 
     def _submit(self, cell_id: str, node: Node, *others: Node) -> None:
         cell = self._cells[cell_id]
-        number = len(self._earlier.get(cell_id, ())) + 1
+        number = len(self._earlier.get(cell_id, ())) + len(self._rounds.measured(cell_id)) + 1
         workdir = self.submitted[cell_id] = self._places.workdir(cell_id, number)
         self._where[cell_id] = node.id
         CellFiles(folder=Path(workdir)).withdraw_request()
@@ -226,6 +230,9 @@ class Schedule:
             self._earlier[cell.id] = (*earlier, trouble)
             self._queue(cell, avoid=frozenset({node_id} if is_the_nodes else ()))
             return None
+        passed = end.attempt if judgement.verdict is Verdict.PASSED else None
+        if cell.speed is not None and self._next_round(cell, node_id, passed):
+            return None
         parts = cell.parts(build.digest)
         return Record(
             cell_id=cell.id,
@@ -234,8 +241,16 @@ class Schedule:
             build=build,
             attempt=end.attempt,
             earlier=tuple(trouble.why for trouble in earlier),
+            rounds=self._rounds.measured(cell.id),
             judgement=judgement,
         )
+
+    def _next_round(self, cell: Cell, node_id: str, attempt: Attempt | None) -> bool:
+        """Whether the cell has more rounds to come; whoever's turn it is waits from now on."""
+        is_last, following = self._rounds.ended(cell, node_id, attempt)
+        for each in following:
+            self._queue(each, avoid=frozenset())
+        return not is_last
 
     def _shun(self, node: Node, judgement: Judgement) -> None:
         self._dispatcher.shun(node.id)
@@ -247,7 +262,9 @@ class Schedule:
             )
 
     def _left_out(self, limits: Limits) -> tuple[Record, ...]:
-        ids = [waiting.cell_id for waiting in self._dispatcher.forget()]
+        waits = [waiting.cell_id for waiting in self._dispatcher.forget()]
+        left = dict.fromkeys([*waits, *self._rounds.forget()])
+        ids = [cell_id for cell_id in left if cell_id not in self.submitted]
         if not ids:
             return ()
         reason = limits.left_out(self._cells.keys() - {*ids})
@@ -255,6 +272,8 @@ class Schedule:
 
     def _stranded(self, waiting: Waiting, limits: Limits) -> Record:
         cell = self._cells[waiting.cell_id]
+        if cell.speed is not None:
+            self._next_round(cell, "", None)
         troubles = [
             f"{self._nodes[node_id].name}: {why}"
             for node_id, by_build in self._builds.troubles.items()

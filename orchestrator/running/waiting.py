@@ -96,14 +96,14 @@ class Place:
     def is_free_for(self, needs: Needs) -> bool:
         """Whether a cell could run there now, rather than be given ahead."""
         return (
-            self.cpus >= needs.cpus
+            self.cpus >= self._cpus(needs)
             and self.devices >= needs.devices
             and self.memory_gib >= needs.memory_gib
         )
 
     def has_room(self, needs: Needs) -> bool:
         return (
-            self.cpus + self._ahead(needs) * needs.cpus >= needs.cpus
+            self.cpus + self._ahead(needs) * needs.cpus >= self._cpus(needs)
             and self.devices >= needs.devices
         )
 
@@ -112,9 +112,12 @@ class Place:
 
     def _ahead(self, needs: Needs) -> int:
         """A device that is waited for in vain costs more than a way to and fro."""
-        return 0 if needs.devices else self.ahead
+        return 0 if needs.devices or needs.alone else self.ahead
+
+    def _cpus(self, needs: Needs) -> float:
+        return self.node.cpus if needs.alone else needs.cpus
 
     def take(self, needs: Needs, sign: int) -> None:
-        self.cpus -= sign * needs.cpus
+        self.cpus -= sign * self._cpus(needs)
         self.devices -= sign * needs.devices
         self.memory_gib -= sign * needs.memory_gib

@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from jobs.contract import terms
+from jobs.contract.asked import Workload
 from jobs.contract.terms import Phase
 from jobs.probe import environment
 from jobs.probe.shipped import MODELS
@@ -169,3 +170,18 @@ def session(process: psutil.Process) -> int | None:
     with contextlib.suppress(ProcessLookupError):
         return os.getsid(process.pid)
     return None
+
+
+def test_the_speed_of_an_engine_and_of_its_drafts_is_measured(warm: WarmParent) -> None:
+    workload = Workload(samples=2, prompts=4, prompt_tokens=16, output_tokens=16, seed=0)
+    ngram = {"method": "ngram", "num_speculative_tokens": 2, "prompt_lookup_max": 3}
+    report = warm.probe(workload=workload, model="shipped:llama", speculative_config=ngram)
+
+    assert report["failure"] is None
+    assert len(report["speed"]["samples"]) == 2
+    for sample in report["speed"]["samples"]:
+        assert sample["tokens_per_s"] > 0
+        assert 0 < sample["ttft_s"] < 60
+        assert 1 <= sample["acceptance_length"] <= 3
+    assert report["speed"]["device_peak_mib"] is None
+    assert [time["phase"] for time in report["phases"]][-3:] == ["generate", "measure", "teardown"]

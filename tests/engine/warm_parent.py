@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from jobs.contract import terms
-from jobs.contract.asked import ProbeRequest
+from jobs.contract.asked import ProbeRequest, Workload
 from jobs.contract.terms import Check, EngineMode
 from jobs.probe import environment
 
@@ -68,11 +68,11 @@ class WarmParent:
             yield parent
             process.kill()
 
-    def probe(self, **engine_args: Any) -> dict[str, Any]:
-        """The report of a cell."""
+    def probe(self, *, workload: Workload | None = None, **engine_args: Any) -> dict[str, Any]:
+        """The report of a cell; of its speed as well, with a *workload*."""
         folder = self.folder / str(len(list(self.folder.iterdir())))
         folder.mkdir()
-        (folder / "request.json").write_text(terms.to_json(request(engine_args)))
+        (folder / "request.json").write_text(terms.to_json(request(engine_args, workload)))
         assert self.process.stdin is not None
         print(folder, file=self.process.stdin, flush=True)
         self.wait_for("done")
@@ -85,11 +85,12 @@ class WarmParent:
         assert any(line.strip() == word for line in iter(self.process.stdout.readline, ""))
 
 
-def request(engine_args: dict[str, Any]) -> ProbeRequest:
+def request(engine_args: dict[str, Any], workload: Workload | None = None) -> ProbeRequest:
     return ProbeRequest(
         cell_id="cpu/model/backend/build",
         attempt=1,
-        check=Check.GENERATE,
+        check=Check.SPEED if workload else Check.GENERATE,
+        workload=workload,
         engine_mode=EngineMode.REAL,
         engine_args=SMALL | engine_args,
         sources=("vllm/config/speculative.py",),

@@ -3,6 +3,16 @@
 from jobs.probe.reading.naming import class_path
 
 
+def peak_mib() -> int | None:
+    """The most that tensors of this process took; None where they are in the host's memory."""
+    import torch
+    from vllm.platforms import current_platform
+
+    if current_platform.device_type == "cpu":
+        return None
+    return int(torch.cuda.max_memory_allocated()) >> 20
+
+
 def read() -> dict[str, str]:
     import torch
     from vllm.platforms import current_platform

@@ -10,12 +10,13 @@ import json
 from typing import Any
 
 from jobs.probe import observers
-from jobs.probe.reading import worker
+from jobs.probe.reading import device, worker
 
 NAME = f"{__name__}.Reading"
 """What to pass to the engine."""
 
 METHOD = "vllm_matrix_read"
+PEAK = "vllm_matrix_peak_mib"
 
 
 class _Reading:
@@ -25,6 +26,9 @@ class _Reading:
         version, would end vLLM's output thread without a word.
         """
         return str(json.dumps(dataclasses.asdict(worker.read(self))))
+
+    def vllm_matrix_peak_mib(self) -> int | None:
+        return device.peak_mib()
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 from benchmarks import browser
 from tests.browser import a_run
@@ -31,7 +31,9 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def window(chromium: Browser) -> Iterator[tuple[Page, list[str]]]:
     troubles: list[str] = []
     page = chromium.new_page()
-    page.set_default_timeout(10_000)
+    # Of a machine that has other work, too.
+    page.set_default_timeout(40_000)
+    expect.set_options(timeout=40_000)
     page.on("console", lambda message: troubles.append(f"{message.type}: {message.text}"))
     page.on("pageerror", lambda error: troubles.append(str(error)))
     page.on("request", lambda request: troubles.append(f"a request: {request.url}"))

@@ -297,13 +297,22 @@ class Speed:
     """Measurements of each engine, of which the median counts."""
 
     prompts: Count = 16
+    """Requests that one measurement serves together."""
+
     prompt_tokens: Count = 32
+    """Of each request."""
+
     output_tokens: Count = 64
+    """Of each request, which does not end before."""
+
     seed: int = 0
+    """Of the prompts, which are the same for all builds."""
+
     margin: Annotated[float, Number, pydantic.Field(gt=0, lt=1)] = 0.03
     """Less than this part makes no difference to anybody."""
 
     confidence: Annotated[float, Number, pydantic.Field(gt=0.5, lt=1)] = 0.99
+    """Of the interval that has to lie beyond the margin, or within it, for a verdict."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

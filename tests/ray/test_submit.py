@@ -230,7 +230,7 @@ def test_a_cluster_with_a_token_says_what_is_missing(drive: StartDriver, tmp_pat
     head = NodeKind(name="head")
     locked = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "of-the-cluster"}
     with MixedCluster([head], environment=locked, takes_jobs=True) as cluster:
-        for ours in ({"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_TOKEN": "another"}):
+        for ours in ({"RAY_AUTH_MODE": "disabled"}, {"RAY_AUTH_TOKEN": "not-the-clusters"}):
             environment = {**cluster.environment(), **ours}
             words = ("submit", "--address", cluster.jobs_url, *WORDS)
             driver = drive(*words, folder=tmp_path, environment=environment)

@@ -63,8 +63,8 @@ def _supervised(words: Sequence[str]) -> int:
 
 
 def _runs(words: Sequence[str]) -> bool:
-    """Whether the words are of the command that runs cells, whose name may be left out."""
-    return bool(words) and words[0] not in {*COMMANDS, *HELP, *VERSIONS} - {"run"}
+    """Whether the words are of a command that runs cells; the name of `run` may be left out."""
+    return bool(words) and words[0] not in {*COMMANDS, *HELP, *VERSIONS} - {"run", "bisect"}
 
 
 def _told(error: RunError) -> int:

@@ -35,7 +35,7 @@ from orchestrator.errors import (
     heeded,
 )
 from orchestrator.kept import evidence, history, reuse, run_directory, sides
-from orchestrator.kept.reuse import Reuse
+from orchestrator.kept.reuse import Reuse, Seen
 from orchestrator.kept.run_directory import Asked, RunDirectory
 from orchestrator.running import budget, covering
 from orchestrator.running.cluster import Builds, Cluster, Node
@@ -47,6 +47,8 @@ from orchestrator.running.schedule import Limits, Places, Schedule
 from orchestrator.running.underway import RunningCells
 
 StartCluster = Callable[[ClusterChoice, Callable[[str], None]], Cluster]
+Reach = Callable[[], contextlib.AbstractContextManager[Cluster]]
+"""Leads to a cluster, where one is needed."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,6 +61,28 @@ def validate(
     configs: Sequence[Config], command: Sequence[str], start: StartCluster, progress: Progress
 ) -> RunDirectory:
     """Run every cell that *configs* describe, as one matrix."""
+    asked = ask(configs, command)
+    common = _common(configs)
+    if common.resume and (answered := _answered(asked, common)):
+        unchanged = f"nothing has changed since {answered.path}, so every verdict is kept;"
+        progress.begins(answered.path, unchanged)
+        progress.say("resume=false runs all cells anew")
+        return answered
+    runs = Path(common.runs)
+    sides.check(common.gate.baseline, runs)
+    claim = run_directory.claimed(runs, asked, today=today(), resume=common.resume)
+    with claim as (run, resumed):
+        progress.begins(run.path, f"{'resuming' if resumed else 'run directory'} {run.path}")
+        run.write("config.yaml", as_yaml(configs, asked.redactor()))
+        seen = _seen(run, asked, progress) if common.resume else {}
+        with stoppable(run):
+            reach = _started(start, common, progress)
+            own = run.path.name if resumed else None
+            run_cells(run, asked, common, reach, progress, seen=seen, own=own)
+    return run
+
+
+def ask(configs: Sequence[Config], command: Sequence[str]) -> Asked:
     cells = cells_of(configs)
     common = _common(configs)
     asked = Asked(
@@ -70,24 +94,19 @@ def validate(
         evidence=evidence.gather(common.evidence or (), cells),
     )
     discretion.hide({}, words=asked.words())
-    if common.resume and (answered := _answered(asked, common)):
-        unchanged = f"nothing has changed since {answered.path}, so every verdict is kept;"
-        progress.begins(answered.path, unchanged)
-        progress.say("resume=false runs all cells anew")
-        return answered
-    runs = Path(common.runs)
-    sides.check(common.gate.baseline, runs)
-    claim = run_directory.claimed(runs, asked, today=_today(), resume=common.resume)
-    with claim as (run, resumed):
-        progress.begins(run.path, f"{'resuming' if resumed else 'run directory'} {run.path}")
-        run.write("config.yaml", _as_yaml(configs, asked.redactor()))
-        try:
-            with _stoppable():
-                _run_cells(run, asked, common, start, progress, resumed=resumed)
-        except StoppedError as stopped:
-            kept = f"what finished is kept in {run.path}, and the same command goes on from there"
-            raise StoppedError(f"{stopped}; {kept}") from None
-    return run
+    return asked
+
+
+def _seen(run: RunDirectory, asked: Asked, progress: Progress) -> dict[str, Seen]:
+    return reuse.seen_before(run.path.parent, asked.suite, asked.cells, progress.say)
+
+
+def _started(start: StartCluster, config: Config, progress: Progress) -> Reach:
+    def reach() -> contextlib.AbstractContextManager[Cluster]:
+        progress.say(f"starting Ray on {config.cluster.address or 'this machine'}")
+        return contextlib.closing(start(config.cluster, progress.say))
+
+    return reach
 
 
 def _answered(asked: Asked, config: Config) -> RunDirectory | None:
@@ -103,18 +122,18 @@ def _answered(asked: Asked, config: Config) -> RunDirectory | None:
     return None
 
 
-def _run_cells(  # noqa: PLR0913  # a run is made of these
+def run_cells(  # noqa: PLR0913  # a run is made of these
     run: RunDirectory,
     asked: Asked,
     config: Config,
-    start: StartCluster,
+    reach: Reach,
     progress: Progress,
     *,
-    resumed: bool,
+    seen: Mapping[str, Seen],
+    own: str | None = None,
 ) -> None:
-    own = run.path.name if resumed else None
-    runs, say = run.path.parent, progress.say
-    seen = reuse.seen_before(runs, asked.suite, asked.cells, say) if config.resume else {}
+    """*seen* may be kept; *own* is the run that goes on, if one does."""
+    say = progress.say
     at_hand = reuse.digests_at_hand(asked.cells, config.cluster)
     reused = reuse.decide(asked.cells, seen, at_hand, own=own)
     reuse.take_over(reused, run)
@@ -122,8 +141,7 @@ def _run_cells(  # noqa: PLR0913  # a run is made of these
         progress.say(line)
     if not reused.why:
         return
-    progress.say(f"starting Ray on {config.cluster.address or 'this machine'}")
-    with contextlib.closing(start(config.cluster, progress.say)) as cluster:
+    with reach() as cluster:
         earlier = history.read(run.path.parent)
         todo = reused.left(asked.cells)
         nodes = cluster.nodes()
@@ -202,7 +220,7 @@ def conclude(run: RunDirectory, *, build: str | None = None, policy: Gate | None
     decision = gate.decide(
         side.matrix,
         policy,
-        today=_today(),
+        today=today(),
         proof=None if build else asked.proof,
         comparison=compared,
         unusable=unusable,
@@ -265,7 +283,7 @@ def _digests(cells: Sequence[Cell], builds: Builds) -> dict[str, str]:
     return {cell_id: known[key] for cell_id, key in keys.items() if key in known}
 
 
-def _as_yaml(configs: Sequence[Config], hidden: Redactor) -> str:
+def as_yaml(configs: Sequence[Config], hidden: Redactor) -> str:
     """The resolved configuration; a multirun has one document per job."""
     adapter = pydantic.TypeAdapter(Config)
     dumped = [hidden.value(adapter.dump_python(config, mode="json")) for config in configs]
@@ -273,7 +291,7 @@ def _as_yaml(configs: Sequence[Config], hidden: Redactor) -> str:
 
 
 @contextlib.contextmanager
-def _stoppable() -> Iterator[None]:
+def stoppable(run: RunDirectory) -> Iterator[None]:
     """The first of these signals ends the run in good order, a second one at once."""
     before = {number: signal.getsignal(number) for number in heeded()}
     came: list[tuple[signal.Signals, float]] = []
@@ -293,11 +311,13 @@ def _stoppable() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        raise StoppedError(f"stopped by {came[0][0].name if came else 'an interrupt'}") from None
+        by = came[0][0].name if came else "an interrupt"
+        kept = f"what finished is kept in {run.path}, and the same command goes on from there"
+        raise StoppedError(f"stopped by {by}; {kept}") from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
 
 
-def _today() -> date:
+def today() -> date:
     return datetime.now(UTC).date()

@@ -13,6 +13,7 @@ COMMANDS = {
     "explain": "everything known of one cell, and a command that runs it alone",
     "compare": "what became of every cell since another run, or from one build to another",
     "history": "what all runs say of a cell: passed last, changed by, flaky; or SQL",
+    "bisect": "which release, or commit of a checkout, changed what became of a cell",
     "gate": "may it ship?",
     "completion": "for bash, zsh and fish: Tab completes commands, runs, cells, choices",
     "help": "this text, or a command's",

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -127,9 +127,10 @@ def _read(line: bytes, place: str) -> Record | Damaged:
         return Damaged(place=place, cell_id=_cell_named_in(line), why=why)
 
 
-def words(adapter: pydantic.TypeAdapter[Any] = _adapter) -> set[str]:
+@cache
+def words(adapter: pydantic.TypeAdapter[Any] = _adapter) -> frozenset[str]:
     """Those of ours in what *adapter* writes: members of enumerations, literals, categories."""
-    return {*_named_in(adapter.json_schema()), *taxonomy().categories}
+    return frozenset({*_named_in(adapter.json_schema()), *taxonomy().categories})
 
 
 def _named_in(schema: Any) -> Iterator[str]:

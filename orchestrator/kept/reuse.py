@@ -51,8 +51,12 @@ class Reuse:
 
 
 def seen_before(
-    runs: Path, suite: str, cells: Iterable[Cell], say: Callable[[str], object] = lambda _: None
+    runs: Path,
+    suite: str | None,
+    cells: Iterable[Cell],
+    say: Callable[[str], object] = lambda _: None,
 ) -> dict[str, Seen]:
+    """In the newest runs of the suite, or of any."""
     seen: dict[str, Seen] = {}
     missing = {cell.id for cell in cells}
     for path in newest_first(runs, suite)[:RUNS_READ]:

@@ -293,7 +293,8 @@ def test_what_is_ignored_from_the_start_stays_ignored(
     """SIGHUP by `nohup`; SIGINT in the background of a script."""
     body = """
     from orchestrator import run
-    with run._stoppable():
+    from orchestrator.kept.run_directory import RunDirectory
+    with run.stoppable(RunDirectory(Path("x"))):
         say("waiting", os.getpid())
         time.sleep(0.5)
         say("to the end")

@@ -8,17 +8,13 @@ import { only, state, toggle } from "./state.js";
 export function draw(place, { fitting, counts }) {
   const facet = inDifferences() ? "change" : "verdict";
   const kinds = ordered(facet);
-  put(
-    place,
-    bar(fitting, kinds),
-    h(
-      "div",
-      { class: "tallies", role: "group", "aria-label": FACETS.get(facet) },
-      total(fitting, facet),
-      kinds.map(({ value, name }) => tally(facet, value, name, counts)),
-    ),
-    categories(counts),
+  const tallies = h(
+    "div",
+    { class: "tallies", role: "group", "aria-label": FACETS.get(facet) },
+    total(fitting, facet),
+    kinds.map(({ value, name }) => tally(facet, value, name, counts)),
   );
+  put(place, bar(fitting, kinds), h("div", { class: "told" }, tallies, categories(counts)));
 }
 
 // The kinds that occur in the view, with the name of their sign; what matters most comes first.

@@ -2,6 +2,8 @@
 
 import { h } from "./dom.js";
 
+const FITTING = 16;
+
 const BECAME = new Set([
   ...["honoured", "dropped", "refused", "inherited", "autoselected", "unseen"],
 ]);
@@ -29,9 +31,13 @@ export function differing(line) {
   ];
 }
 
-// Long names may break behind an underscore, a slash or a dot.
+// Names too long for a line may break behind an underscore, a slash or a dot.
 export function breakable(text) {
-  const parts = text.split(/(?<=[_/.])(?=\w)/);
+  return text.split(/(?<= )/).flatMap((word) => (word.length > FITTING ? broken(word) : [word]));
+}
+
+function broken(word) {
+  const parts = word.split(/(?<=[_/.])(?=\w)/);
   return parts.flatMap((part, n) => (n ? [h("wbr"), part] : [part]));
 }
 

@@ -46,6 +46,8 @@ def find(raw: Mapping[str, Any], files: ConfFiles) -> Iterator[str]:
     for name, model in _sound(Model, raw.get("model")):
         yield from _of_model(model, files.place("model", name))
         yield from _of_nodes(model, files.place("model", name))
+    for name, backend in _sound(Backend, raw.get("backend")):
+        yield from _of_backend(backend, files.place("backend", name))
     for name, hardware in _sound(Hardware, raw.get("hardware")):
         yield from _of_hardware(hardware, raw["hardware"][name], files.place("hardware", name))
     for _, gate in _sound(Gate, {"gate": raw.get("gate")}):
@@ -125,8 +127,17 @@ def _of_nodes(model: Model, place: str) -> Iterator[str]:
             f"{place}: data_parallel_size with {NODES} is not supported: split by "
             "tensor_parallel_size or pipeline_parallel_size"
         )
-    elif nodes > 1:
-        yield f"{place}.{NODES}: an engine over several nodes can't be run by this version yet"
+    yield from _of_meeting(asked, place)
+
+
+def _of_backend(backend: Backend, place: str) -> Iterator[str]:
+    place = f"{place}.engine_args"
+    if NODES in backend.engine_args:
+        yield f"{place}.{NODES}: say it in the model, with the devices that its engine takes"
+    yield from _of_meeting(backend.engine_args, place)
+
+
+def _of_meeting(asked: Mapping[str, Any], place: str) -> Iterator[str]:
     for name in OF_THE_RUN:
         if name in asked:
             yield f"{place}.{name}: leave it out: it is chosen when the engine starts"

@@ -332,10 +332,14 @@ def test_a_chosen_file_that_describes_nothing_is_named(tmp_path: Path, text: str
     assert mistakes(f"--config-dir={tmp_path}", *AXES, "model=[llama,own]")
 
 
-def test_an_engine_over_several_nodes_is_refused_before_anything_starts() -> None:
-    words = ["+model.llama.engine_args.nnodes=2", "model.llama.devices=2"]
+def test_nodes_are_asked_of_a_model_and_not_of_a_backend() -> None:
+    words = [f"+backend.auto.engine_args.{word}" for word in ("nnodes=2", "node_rank=1")]
 
-    assert "over several nodes can't be run by this version yet" in mistakes(*AXES, *words)
+    assert mistakes(*AXES, *words) == snapshot("""\
+the configuration does not make sense:
+  - conf/backend/auto.yaml: backend.auto.engine_args.nnodes: say it in the model, with the devices that its engine takes
+  - conf/backend/auto.yaml: backend.auto.engine_args.node_rank: leave it out: it is chosen when the engine starts\
+""")
 
 
 def test_nodes_of_an_engine_share_its_devices_evenly_and_where_they_meet_is_not_asked() -> None:

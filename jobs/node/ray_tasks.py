@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from jobs import processes
-from jobs.contract.asked import CellRequest, Home
+from jobs.contract.asked import CellRequest, Home, Part
 from jobs.contract.attempts import Placement
 from jobs.node import away, inventory, provisioning
 from jobs.node.provisioning import Order
@@ -34,7 +34,7 @@ def lead_cell_here(request: CellRequest) -> Iterator[int | tuple[str, away.Files
 
 def _run(request: CellRequest, tether: Tether) -> tuple[str, away.Files]:
     with away.moved(request) as (here, files):
-        attempt = run_cell(here, _placement(), tether)
+        attempt = run_cell(here, _placement(request.part), tether)
     return attempt, files
 
 
@@ -66,12 +66,13 @@ def provision_steps(order: Order, contents: Mapping[str, Sequence[Any]]) -> Iter
     yield from provisioning.steps(order, fetch)
 
 
-def _placement() -> Placement:
+def _placement(part: Part | None) -> Placement:
+    """Parts go by the names of their nodes in Ray, as all that is said of them."""
     import ray
 
     context = ray.get_runtime_context()
     return Placement(
-        node=os.uname().nodename,
+        node=part.node if part else os.uname().nodename,
         labels={name: str(value) for name, value in context.get_node_labels().items()},
         devices=tuple(context.get_accelerator_ids().get("GPU", [])),
     )

@@ -15,7 +15,8 @@ import pytest
 from tests.ray import marked
 from tests.ray.conftest import StartDriver
 from tests.ray.driver import GO, HANG, Driver
-from tests.ray.mixed_cluster import MixedCluster, NodeKind
+from tests.ray.mixed_cluster import MixedCluster
+from tests.ray.node_kinds import NodeKind
 
 pytestmark = [pytest.mark.ray, pytest.mark.engine, pytest.mark.timeout(600)]
 

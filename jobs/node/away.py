@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from jobs.contract.asked import CellRequest, Home
-from jobs.node import caches
+from jobs.node import caches, occupancy
 from jobs.node.cell_files import CellFiles
 
 LARGEST = 16 * 2**20
@@ -37,8 +37,12 @@ def folder_of(home: Home, workdir: str, cache: str) -> Path:
 def moved(request: CellRequest) -> Iterator[tuple[CellRequest, Files]]:
     """The request as this node can carry it out; the files are there at the end."""
     files: Files = {}
-    if request.home is None or sees(request.home):
+    if request.home is None:
         yield request, files
+        return
+    if sees(request.home):
+        with occupancy.held(request.home, request.workdir):
+            yield request, files
         return
     folder = folder_of(request.home, request.workdir, request.cache)
     try:

@@ -65,6 +65,8 @@ class Asked:
         return {self.suite, *ids, *"/".join(ids).split("/"), *words(), *words(_adapter)}
 
 
+_WITNESS = re.compile(r"\.[0-9a-f]{32}")
+
 ORDER = "order"
 LATEST = "latest"
 SUMMARY = "summary.json"
@@ -108,9 +110,12 @@ class RunDirectory:
         self.write("run.json", pydantic_core.to_json(shown, indent=1).decode())
 
     def home(self) -> Home:
-        """By which nodes tell whether they see this very directory."""
+        """By which nodes tell whether they see this very directory, and who drives the run now."""
+        earlier = [file for file in self.path.glob(".*") if _WITNESS.fullmatch(file.name)]
         witness = f".{uuid.uuid4().hex}"
         self.write(witness, "")
+        for file in earlier:
+            file.unlink(missing_ok=True)
         return Home(folder=str(self.path.resolve()), witness=witness)
 
     def stand_last(self) -> None:

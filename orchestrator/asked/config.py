@@ -312,7 +312,7 @@ class Speed:
     """Less than this part makes no difference to anybody."""
 
     confidence: Annotated[float, Number, pydantic.Field(gt=0.5, lt=1)] = 0.99
-    """Of the interval that has to lie beyond the margin, or within it, for a verdict."""
+    """Of the interval: a verdict needs one that leaves out no change, or lies within the margin."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -162,6 +162,8 @@ def _change(baseline: _Baseline, now: Known) -> CellChange:
 def _speed(then: Known | None, now: Known) -> tuple[SpeedChange, ...]:
     if now.cell.speed is None or then is None or not (then.record and now.record):
         return ()
+    if {then.verdict, now.verdict} != {Verdict.PASSED}:
+        return ()
     return speed.changes(then.record.rounds, now.record.rounds, now.cell.speed)
 
 

@@ -65,6 +65,7 @@ def blocks(report: Document, row: CellRow) -> Iterator[tuple[str, Iterable[str]]
         yield f"selector, question {number}", _selection(selection)
     yield "backends not taken", _rejections(row.rejections)
     yield "phases", (f"{name:<12}{s:8.2f} s" for name, s in row.phases.items())
+    yield "speed, the median of all rounds (and from the least to the most)", map(str, row.speed)
     yield "failure", _failure(row)
     yield "build", _build(row)
     yield "placement", _placement(row)

@@ -50,7 +50,7 @@ def _with_attempt(row: CellRow, cell: Cell, record: Record) -> CellRow:
     row = dataclasses.replace(
         row,
         seconds=round(attempt.seconds, 3),
-        attempts=len(record.earlier) + 1,
+        attempts=len(record.earlier) + max(1, len(record.rounds)),
         failure=_failure(cell, record),
         kept_from=record.kept_from,
         speed=speed.measured(record.rounds),

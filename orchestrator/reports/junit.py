@@ -19,7 +19,12 @@ from orchestrator.reports.document import ConcernRow, Document, ProofRow, Remark
 from orchestrator.reports.foreign import xml
 from orchestrator.reports.rows import CellRow
 
-UNSEEN = (ConcernKind.NOT_RUN, ConcernKind.INFRASTRUCTURE, ConcernKind.BASELINE)
+UNSEEN = (
+    ConcernKind.NOT_RUN,
+    ConcernKind.INFRASTRUCTURE,
+    ConcernKind.NO_VERDICT,
+    ConcernKind.BASELINE,
+)
 OF_CLAIM = (ConcernKind.CLAIM, ConcernKind.BROKEN_BY_FIX)
 """Told by the proof's own suite."""
 

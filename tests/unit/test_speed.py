@@ -9,6 +9,7 @@ from datetime import date
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from inline_snapshot import snapshot
 
 from jobs.contract.seen import SpeedSample, SpeedSeen
 from orchestrator.asked.cells import Cell
@@ -19,6 +20,7 @@ from orchestrator.concluded.comparison import CellChange, Side
 from orchestrator.concluded.gate import decide
 from orchestrator.concluded.record import Record, Round
 from orchestrator.concluded.speed import SpeedChange
+from orchestrator.reports import difference, difference_forms
 from tests.builders import a_build, a_cell, a_record, a_report, an_attempt, groups
 
 ASKED = Speed()
@@ -280,3 +282,52 @@ def test_a_cell_that_is_slower_blocks_although_it_passes() -> None:
 
     assert decided.sentence() == "blocked: 1 regression"
     assert decided.blockers[0].reason.startswith("throughput 100 → 90 tokens/s, -10.0 % (")
+
+
+def test_every_metric_has_its_line_also_where_nothing_changed() -> None:
+    then, now = answered(rounds(STEADY)), answered(SLOWER)
+    base = Side(name="old", matrix=matrix.build([then[0]], [then[1]]))
+    run = Side(name="new", matrix=matrix.build([now[0]], [now[1]]))
+    told = [
+        difference_forms.to_markdown(
+            difference.row(comparison.compare(base, side), side.matrix)
+        ).replace("\\", "")
+        for side in (run, Side(name="same", matrix=matrix.build([then[0]], [answered(SAME)[1]])))
+    ]
+
+    assert told == snapshot(
+        [
+            """\
+**1 regression**
+
+old → new
+
+### regressed: 1
+
+- llama / auto: cpu
+  - throughput 100 → 90 tokens/s, -10.0 % (-10.0 to -10.0 %, 7 rounds): regressed
+  - time to first token 10 → 10 ms, +0.0 % (+0.0 to +0.0 %, 7 rounds): unchanged
+""",
+            """\
+**nothing regressed; 1 unchanged**
+
+old → same
+
+<details>
+<summary>unchanged: 1</summary>
+
+- llama / auto: cpu
+  - throughput 100 → 100 tokens/s, +0.0 % (+0.0 to +0.0 %, 7 rounds): unchanged
+  - time to first token 10 → 10 ms, +0.0 % (+0.0 to +0.0 %, 7 rounds): unchanged
+
+</details>
+""",
+        ]
+    )
+
+
+def test_a_cell_tells_its_own_speed() -> None:
+    [throughput, ttft] = speed.measured(rounds(STEADY, ttft_s=0.0123))
+
+    assert str(throughput) == "throughput 100 tokens/s (99 to 101)"
+    assert str(ttft) == "time to first token 12.3 ms"

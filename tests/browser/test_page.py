@@ -10,6 +10,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from tests.browser import a_run
 from tests.browser.a_run import BROKEN, DROPPED, HARM, LOST
 from tests.browser.conftest import DRAWN
 
@@ -153,6 +154,22 @@ def test_a_link_to_a_cell_that_is_not_there_says_so(page: Page) -> None:
     goto(page, "#h100/llama/nothing/new")
 
     expect(panel(page)).to_contain_text("This run has no cell h100/llama/nothing/new.")
+
+
+def test_the_way_back_leads_from_a_cell_to_the_table(page: Page) -> None:
+    cell(page, BROKEN).click()
+    cell(page, DROPPED).click()
+    page.go_back()
+
+    expect(panel(page)).to_be_hidden()
+    expect(page.locator(CELLS)).to_have_count(13)
+
+
+def test_a_link_to_differences_of_one_build_shows_the_matrix(page: Page, tmp_path: Path) -> None:
+    page.goto(a_run.write(tmp_path, ["new"]).as_uri() + "#?view=differences")
+
+    expect(page.locator(CELLS)).to_have_count(7)
+    expect(page.get_by_role("button", name="differences")).to_have_count(0)
 
 
 def test_the_address_can_be_changed_while_the_page_is_open(page: Page) -> None:

@@ -15,6 +15,7 @@ import pytest
 from orchestrator.asked.config import Asked, Expectation
 from orchestrator.asked.policies import Gate
 from orchestrator.concluded import matrix
+from orchestrator.concluded.comparison import Side, compare
 from orchestrator.concluded.gate import decide
 from orchestrator.concluded.judge import judge
 from orchestrator.concluded.record import Record
@@ -143,6 +144,39 @@ def test_the_logs_of_all_cells_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> 
 
     kept = [len(opened(packed, ref)["log_lines"]) for ref in packed["details"]]
     assert kept == [2, 2, 0]
+
+
+def test_what_became_of_cells_since_the_baseline_comes_before_builds() -> None:
+    cell, other = a_cell("cpu/llama/auto/old"), a_cell("cpu/llama/auto/new")
+    build = a_build()
+    good, bad = (
+        an_attempt(report, cell_id=cell.id) for report in (a_report(), a_failed_report("it broke"))
+    )
+    then, now = (
+        matrix.build(
+            cells,
+            [
+                Record(
+                    cell_id=each.id,
+                    build=build,
+                    attempt=attempt,
+                    judgement=judge(each, build, attempt),
+                )
+                for each in cells
+            ],
+        )
+        for cells, attempt in (([cell], good), ([cell, other], bad))
+    )
+    compared = compare(Side(name="before", matrix=then), Side(name="now", matrix=now))
+    decision = decide(now, Gate(), today=date(2026, 12, 3), comparison=compared)
+    report = document.build("r", "s", now, decision)
+    packed = json.loads(content.to_json(report, now, [], lambda _: ()))
+    first, second = (opened(packed, ref) for ref in packed["differences"])
+
+    assert (first["before"], first["after"], first["build"]) == ("before", "now", None)
+    assert {each["kind"] for each in first["changed"]} == {"regressed"}
+    assert first["changed"][0]["lines"][0] == "passed → failed (internal_error)"
+    assert (second["before"], second["after"], second["build"]) == ("old", "new", "new")
 
 
 def test_no_text_of_a_run_ends_the_script_that_holds_it() -> None:

@@ -75,8 +75,6 @@ class Detail:
 
     notes: tuple[str, ...]
     gate: tuple[str, ...]
-    check: str
-    outcome: str | None
     attempts: int
     requests: tuple[tuple[str, str | None, str | None, str], ...]
     """Field, asked, got, what became of it; those that asked for something first."""
@@ -135,8 +133,6 @@ def detail(
     return Detail(
         notes=tuple(explain.standing(report, row)),
         gate=tuple(weighed.values()),
-        check=row.check,
-        outcome=row.outcome,
         attempts=row.attempts,
         requests=tuple(sorted(requests, key=lambda request: request[1] is None)),
         groups=tuple(_groups(row)),

@@ -29,7 +29,6 @@ def to_json(report: Document, matrix: Matrix, command: Sequence[str], log: Log) 
     packed: dict[str, Any] = {
         "run": report.run,
         "suite": report.suite,
-        "ended": max((record.at for record in matrix.records.values()), default=None),
         "ships": report.gate.ships,
         "sentence": report.gate.sentence,
         "note": wording.emulation(report),

@@ -28,7 +28,7 @@ export function draw(place) {
   if (document.activeElement !== box) box.value = state.q;
   put(
     place,
-    choice("view", "View", views(), state.view),
+    choice("view", "View", views(), views().includes(state.view) ? state.view : "matrix"),
     inDifferences() ? builds() : null,
     state.view === "list"
       ? null

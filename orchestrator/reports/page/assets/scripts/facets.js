@@ -1,7 +1,7 @@
 // What cells can be filtered by, and how many of each are left.
 
 import { cells } from "./data.js";
-import { changeOf, compared, pair } from "./changes.js";
+import { changeOf, compared, pair, pairs } from "./changes.js";
 import { finder } from "./search.js";
 import { state } from "./state.js";
 
@@ -28,7 +28,7 @@ export const FACETS = new Map([
 ]);
 
 export function inDifferences() {
-  return state.view === "differences";
+  return state.view === "differences" && pairs.length > 0;
 }
 
 export function inView() {

@@ -1,5 +1,6 @@
 // By keyboard: walk the table with arrows, and single keys for what is done often.
 
+import { pairs } from "./changes.js";
 import { byId } from "./data.js";
 import { box, clear } from "./bar.js";
 import { h } from "./dom.js";
@@ -59,7 +60,7 @@ function escape(event) {
 function single({ key }) {
   if (key === "/") return box.focus() ?? box.select() ?? true;
   if (key === "?") return help.showModal() ?? true;
-  if (key in VIEWS) return change({ view: VIEWS[key] }) ?? true;
+  if (key in VIEWS && (key !== "d" || pairs.length)) return change({ view: VIEWS[key] }) ?? true;
   if (key === "n" || key === "p") return step(key === "n" ? 1 : -1);
   return false;
 }

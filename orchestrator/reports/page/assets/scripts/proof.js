@@ -5,6 +5,7 @@ import { h, put } from "./dom.js";
 import { sign } from "./signs.js";
 import { breakable } from "./words.js";
 
+const SHOWN = 5;
 const SIGNS = { passed: "passed", failed: "failed", "not run": "not-run" };
 
 export function draw(place) {
@@ -17,12 +18,7 @@ export function draw(place) {
       "details",
       { class: "proof", open: true },
       h("summary", null, h("strong", { class: proof.standing.replace(" ", "-") }, proof.sentence)),
-      proof.reasons.length > 0 &&
-        h(
-          "ul",
-          null,
-          proof.reasons.map((reason) => h("li", null, reason)),
-        ),
+      reasons(proof.reasons),
       h(
         "div",
         { class: "scroll", tabindex: "0" },
@@ -52,6 +48,21 @@ export function draw(place) {
       regressions("regressed with another attempt, against the fix", proof.attempts),
     ),
   );
+}
+
+function reasons(all) {
+  const item = (reason) => h("li", null, reason);
+  const rest = all.slice(SHOWN);
+  return [
+    h("ul", null, all.slice(0, SHOWN).map(item)),
+    rest.length > 0 &&
+      h(
+        "details",
+        null,
+        h("summary", null, `and ${rest.length} more`),
+        h("ul", null, rest.map(item)),
+      ),
+  ];
 }
 
 function title(text) {

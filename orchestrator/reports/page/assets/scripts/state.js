@@ -11,8 +11,10 @@ export function onChange(listener) {
 }
 
 export function change(parts) {
+  // So that the way back leads from a cell to the table.
+  const opens = state.cell === null && Boolean(parts.cell);
   Object.assign(state, parts);
-  write();
+  write(opens ? "pushState" : "replaceState");
   listeners.forEach((listener) => listener(Object.keys(parts)));
 }
 
@@ -54,9 +56,9 @@ addEventListener("hashchange", () => {
   listeners.forEach((listener) => listener(Object.keys(state)));
 });
 
-function write() {
+function write(how) {
   const wanted = address(state);
-  if (location.hash !== wanted) history.replaceState(null, "", wanted || "#");
+  if (location.hash !== wanted) history[how](null, "", wanted || "#");
 }
 
 function address({ cell, filters, ...parts }) {

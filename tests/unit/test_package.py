@@ -94,6 +94,7 @@ def test_the_sdist_alone_builds_the_same_wheel(built: Path, unpacked: Path, tmp_
     assert in_wheel(tmp_path) == in_wheel(built)
 
 
+@pytest.mark.timeout(400)
 def test_tests_run_from_the_sdist_alone(unpacked: Path) -> None:
     ran = subprocess.run(
         [

@@ -74,7 +74,8 @@ def _values(
     kinds: dict[str, Callable[[], Candidates]] = {
         "COMMAND": lambda: {name: of["says"] for name, of in known["commands"].items()},
         "KEY=VALUE": lambda: overrides.candidates(known["keys"], _folders(before), prefix),
-        "RUN": lambda: here.folders(prefix) if "/" in prefix else here.runs(),
+        "RUN": lambda: here.folders(prefix) if "/" in prefix else here.runs(prefix),
+        "POLICY": lambda: dict.fromkeys(overrides.names("gate", _folders(before)), ""),
         "CELL": lambda: here.cells(words, prefix),
         "SUBMISSION": here.submissions,
         "FOLDER": lambda: here.folders(prefix),

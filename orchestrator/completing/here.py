@@ -10,14 +10,20 @@ MANY = 60
 """Of more cells, the next part of their ids is told."""
 
 
-def runs() -> dict[str, str]:
+def runs(prefix: str) -> dict[str, str]:
+    """With a colon behind one, its builds."""
+    run, colon, _ = prefix.partition(":")
+    if colon:
+        builds = {each.rpartition("/")[2] for each in _ids(run)}
+        return {f"{run}:{build}": "" for build in sorted(builds)}
     names = [path.name for path in _newest_first()]
     return {LATEST: names[0] if names else "", **dict.fromkeys(names, "")}
 
 
 def cells(words: Sequence[str], prefix: str) -> dict[str, str]:
-    """Of the runs that *words* name."""
-    ids = [each for word in words for each in _ids(word) if each.startswith(prefix)]
+    """Of the runs that *words* name, or else of the newest."""
+    named = words or [LATEST]
+    ids = [each for word in named for each in _ids(word) if each.startswith(prefix)]
     if len(ids) > MANY:
         ids = [_next_part(each, prefix) for each in ids]
     return dict.fromkeys(ids, "")

@@ -23,6 +23,10 @@ def candidates(keys: Mapping[str, Any], folders: Sequence[Path], prefix: str) ->
     return {f"{marks}{word}": says for word, says in found.items()}
 
 
+def names(group: str, folders: Sequence[Path]) -> list[str]:
+    return _groups([CONF, *folders]).get(group, [])
+
+
 def _groups(folders: Sequence[Path]) -> dict[str, list[str]]:
     groups: dict[str, set[str]] = {}
     for file in chain.from_iterable(folder.glob("*/*.yaml") for folder in folders):

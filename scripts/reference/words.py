@@ -14,7 +14,10 @@ from orchestrator.commands.help import of
 from scripts.reference import classes, kinds, said
 
 RUNS = {"BASE", "CANDIDATE"}
-CELLS = {"CELL-GLOB", "GLOB"}
+CELLS = {"CELLS", "CELL-GLOB"}
+VAGUE = {"NAME"}
+"""What tells less than the flag."""
+
 ANY = "*"
 
 
@@ -41,6 +44,8 @@ def _command(name: str, says: str) -> dict[str, Any]:
 
 def _place(action: argparse.Action) -> dict[str, Any]:
     kind = str(action.metavar or action.dest).upper()
+    if kind in VAGUE:
+        kind = action.dest.upper()
     return {
         "kind": "RUN" if kind in RUNS else "CELL" if kind in CELLS else kind,
         "many": action.nargs in {"*", "+"},

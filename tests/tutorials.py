@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 
 TUTORIALS = sorted((Path(__file__).parents[1] / "docs" / "tutorials").glob("*.md"))
@@ -27,7 +28,8 @@ class Step:
         for line in text.splitlines():
             words = shlex.split(line, comments=True)
             if words and words[0] == "vllm-matrix":
-                yield words[1:]
+                # Where the output goes is the shell's.
+                yield [*takewhile(lambda word: word != ">", words[1:])]
 
     def missing(self, output: str) -> list[str]:
         """Lines that should be there, however wide the screen is."""

@@ -11,6 +11,8 @@ COMMANDS = {
     "attach": "come back to a run that was submitted",
     "report": "the matrix again: terminal, pr, md, json, junit, github",
     "explain": "everything known of one cell, and a command that runs it alone",
+    "reproduce": "a shell script that shows the same without vllm-matrix",
+    "issue": "an issue for vLLM's people, filled in from one cell",
     "compare": "what became of every cell since another run, or from one build to another",
     "history": "what all runs say of a cell: passed last, changed by, flaky; or SQL",
     "bisect": "which release, or commit of a checkout, changed what became of a cell",

@@ -1,14 +1,16 @@
-"""Everything known of one cell, and how to run it alone."""
+"""The whole story of one cell, in the order in which people ask, and how to see it again."""
 
 import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from jobs.contract.emulation import Emulated
 from jobs.contract.seen import AttentionGroup, MoeGroup, RankSeen, Rejection, Selection
 from jobs.contract.terms import EngineMode
 from jobs.secrets import MASK
+from orchestrator.concluded.judge import Verdict
 from orchestrator.reports import wording
 from orchestrator.reports.document import Document
 from orchestrator.reports.rows import CellRow, RequestRow
@@ -16,12 +18,22 @@ from orchestrator.reports.rows import CellRow, RequestRow
 _DECIDED_HERE = ("suite.select=", "suite.exclude=", "resume=")
 LOG_LINES = 40
 LINE_CHARS = 240
+ASKED = "asked"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Beside:
+    """What a report of one run does not have."""
+
+    asked: Sequence[str] = ()
+    log: Sequence[str] = ()
+    history: Sequence[str] = ()
 
 
 def to_text(
-    report: Document, row: CellRow, command: Sequence[str], log_lines: Sequence[str] = ()
+    report: Document, row: CellRow, command: Sequence[str], beside: Beside | None = None
 ) -> str:
-    return "\n".join(_lines(report, row, command, log_lines)) + "\n"
+    return "\n".join(_lines(report, row, command, beside or Beside())) + "\n"
 
 
 def reproduce(cell_id: str, command: Sequence[str]) -> str:
@@ -31,14 +43,14 @@ def reproduce(cell_id: str, command: Sequence[str]) -> str:
     return shlex.join(["vllm-matrix", "run", *words])
 
 
-def _lines(
-    report: Document, row: CellRow, command: Sequence[str], log_lines: Sequence[str]
-) -> Iterator[str]:
+def _lines(report: Document, row: CellRow, command: Sequence[str], beside: Beside) -> Iterator[str]:
     yield f"{row.id}: {wording.verdict(row)}"
     yield from standing(report, row)
     for title, lines in blocks(report, row):
-        yield from _block(title, lines)
-    yield from _block(f"log {row.log or ''}".strip(), (line[:LINE_CHARS] for line in log_lines))
+        yield from _block(title, [*(beside.asked if title == ASKED else ()), *lines])
+    yield from _block(f"log {row.log or ''}".strip(), (line[:LINE_CHARS] for line in beside.log))
+    yield from _block("history", beside.history)
+    yield from _block("show it to others", _for_others(report, row))
     yield from _block("run it alone", alone(report, row.id, command))
 
 
@@ -52,8 +64,7 @@ def standing(report: Document, row: CellRow) -> Iterator[str]:
 
 def blocks(report: Document, row: CellRow) -> Iterator[tuple[str, Iterable[str]]]:
     """Everything known of it beside its log, by title; blocks without lines are not shown."""
-    yield "predicted ≠ observed", _disagreements(report, row)
-    yield "why", row.reasons
+    yield ASKED, _asked(row)
     yield "requests", (_request(*item) for item in row.requests.items())
     yield "target attention", map(_attention, row.target)
     yield "draft attention", map(_attention, row.draft)
@@ -61,14 +72,16 @@ def blocks(report: Document, row: CellRow) -> Iterator[tuple[str, Iterable[str]]
     yield "draft MoE", map(_moe, row.draft_moe)
     yield "engine", _engine(row)
     yield "ranks", map(_rank, row.ranks)
+    yield "why", row.reasons
+    yield "predicted ≠ observed", _disagreements(report, row)
+    yield "failure", _failure(row)
     for number, selection in enumerate(row.selections, 1):
         yield f"selector, question {number}", _selection(selection)
     yield "backends not taken", _rejections(row.rejections)
     yield "phases", (f"{name:<12}{s:8.2f} s" for name, s in row.phases.items())
     yield "speed, the median of all rounds (and from the least to the most)", map(str, row.speed)
-    yield "failure", _failure(row)
-    yield "build", _build(row)
     yield "placement", _placement(row)
+    yield "build", _build(row)
     if row.emulated is not None:
         yield "not real", _not_real(report.emulations[row.emulated])
 
@@ -92,6 +105,20 @@ def _block(title: str, lines: Iterable[str]) -> Iterator[str]:
     if lines:
         yield f"\n{title}"
         yield from (f"  {line}" for line in lines)
+
+
+def _asked(row: CellRow) -> Iterator[str]:
+    if row.asked:
+        yield ", ".join(f"{name} {value}" for name, value in row.asked.items())
+    else:
+        yield "nothing of vLLM: it is free to choose"
+
+
+def _for_others(report: Document, row: CellRow) -> Iterator[str]:
+    where = shlex.join([report.run, row.id])
+    yield f"vllm-matrix reproduce {where}: a script that needs no vllm-matrix"
+    if row.verdict is Verdict.FAILED:
+        yield f"vllm-matrix issue {where}: a report for vLLM's people"
 
 
 def _disagreements(report: Document, row: CellRow) -> Iterator[str]:

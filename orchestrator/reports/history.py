@@ -99,6 +99,14 @@ def to_json(history: History) -> str:
     return _adapter.dump_json(history, indent=1).decode() + "\n"
 
 
+def lines(question: QuestionRow, shown: int) -> Iterator[str]:
+    """In short, for one cell's story."""
+    for entry in question.entries[-shown:]:
+        kind = f" ({entry.category})" if entry.category else ""
+        yield f"{_time(entry.at)}  {entry.build}  {entry.verdict}{kind}  {entry.run}"
+    yield from _answers(question)
+
+
 def render(history: History) -> Group:
     return Group(*_parts(history))
 

@@ -22,6 +22,7 @@ from orchestrator.concluded.gate import decide
 from orchestrator.concluded.judge import judge, not_run
 from orchestrator.concluded.record import Record
 from orchestrator.reports import document, explain, junit, markdown, terminal
+from orchestrator.reports.explain import Beside
 from tests.builders import (
     EAGLE3,
     a_build,
@@ -213,11 +214,13 @@ def test_explain_tells_on_which_of_its_nodes_each_rank_is() -> None:
 def test_explain_tells_everything_about_a_cell() -> None:
     report = a_document()
 
-    assert explain.to_text(report, report.cells[0], ["suite=demo"], ["the log"]) == snapshot("""\
+    assert explain.to_text(
+        report, report.cells[0], ["suite=demo"], Beside(log=["the log"])
+    ) == snapshot("""\
 cpu/eagle3/draft_triton/v0_32: failed
 
-why
-  draft.attention_backend was dropped: asked TRITON_ATTN, got CPU_ATTN
+asked
+  draft.attention_backend TRITON_ATTN
 
 requests
   target.attention_backend: asked nothing, got CPU_ATTN: autoselected
@@ -237,26 +240,33 @@ engine
   mode real, check generate, outcome runs
   runner V1, KV layout LBNHC
 
-backends not taken
-  FLEX_ATTENTION: MLA not supported (x)
-
-phases
-  load            0.25 s
+why
+  draft.attention_backend was dropped: asked TRITON_ATTN, got CPU_ATTN
 
 failure
   silent_fallback, owner vllm
   draft.attention_backend was dropped: asked TRITON_ATTN, got CPU_ATTN
   next: The engine runs on something else than was asked, and did not say so as an error.
 
-build
-  v0_32: release 0.32.0, d1
+backends not taken
+  FLEX_ATTENTION: MLA not supported (x)
+
+phases
+  load            0.25 s
 
 placement
   node n1, warm isolation
   3.0 s, attempt 1
 
+build
+  v0_32: release 0.32.0, d1
+
 log probe.log
   the log
+
+show it to others
+  vllm-matrix reproduce runs/x cpu/eagle3/draft_triton/v0_32: a script that needs no vllm-matrix
+  vllm-matrix issue runs/x cpu/eagle3/draft_triton/v0_32: a report for vLLM's people
 
 run it alone
   vllm-matrix run suite=demo 'suite.select=["cpu/eagle3/draft_triton/v0_32"]' 'suite.exclude=[]' resume=false

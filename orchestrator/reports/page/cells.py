@@ -90,7 +90,7 @@ class Detail:
 
 DRAWN = frozenset(
     (
-        *("why", "requests", "phases", "failure"),
+        *("asked", "why", "requests", "phases", "failure"),
         *("target attention", "draft attention", "target MoE", "draft MoE"),
     )
 )

@@ -163,10 +163,9 @@ selector, question 1
   accepted: ROCM_ATTN, TRITON_ATTN
   not FLASHMLA: MLA only
 
-failure
-  silent_fallback, owner vllm
-  draft.attention_backend was dropped: asked TRITON_ATTN, got ROCM_ATTN
-  next: The engine runs on something else than was asked, and did not say so as an error.
+placement
+  node n1, warm isolation
+  3.0 s, attempt 1
 
 """)
     assert text[text.index("not real") : text.index("run it alone")] == snapshot("""\
@@ -177,6 +176,10 @@ not real
     vllm._C
   answering from the card's description (1):
     torch.cuda.get_device_name
+
+show it to others
+  vllm-matrix reproduce runs/x mi300x-emulated/llama/draft/old: a script that needs no vllm-matrix
+  vllm-matrix issue runs/x mi300x-emulated/llama/draft/old: a report for vLLM's people
 
 """)
 

@@ -10,7 +10,7 @@ COMMANDS = {
     "submit": "run on a cluster, from a laptop, and follow it",
     "attach": "come back to a run that was submitted",
     "report": "the matrix again: terminal, pr, md, json, junit, github",
-    "explain": "everything known of one cell, and a command that runs it alone",
+    "explain": "the whole story of one cell, and a command that runs it alone",
     "reproduce": "a shell script that shows the same without vllm-matrix",
     "issue": "an issue for vLLM's people, filled in from one cell",
     "compare": "what became of every cell since another run, or from one build to another",

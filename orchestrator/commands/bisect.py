@@ -78,6 +78,11 @@ def main(words: Sequence[str]) -> int:
         laid = caches.folder(config.cache) / "commits"
         base = build, config.build[build]
         row = lineage.of_commits(chosen.good, chosen.bad, chosen.checkout, base, laid)
+    if config.cluster.jobs_api:
+        raise ConfigError(
+            "bisect drives its cluster itself: name one with cluster.address=ADDRESS, run it "
+            "there, or leave `cluster` out; a Jobs API takes whole runs only"
+        )
     from orchestrator.running.on_ray.cluster import RayCluster
 
     with ConsoleProgress(screen()) as progress:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from orchestrator.commands.parsing import Parser
 from orchestrator.commands.reproduce import told
-from orchestrator.errors import SHIPS
+from orchestrator.concluded.judge import Verdict
+from orchestrator.errors import SHIPS, ConfigError
 from orchestrator.kept import logs
 from orchestrator.kept.run_directory import find
 from orchestrator.reports import explain, upstream_issue
@@ -30,6 +31,8 @@ def main(words: Sequence[str]) -> int:
     chosen = parser().parse_args(words)
     run = find(chosen.run)
     story, row = told(run, chosen.cell)
+    if row.verdict is Verdict.PASSED and row.failure is None:
+        raise ConfigError(f"{row.id} passed, so there is nothing to tell vLLM's people")
     log = explain.telling_log(row)
     lines = logs.tail(run.path, log, upstream_issue.LOG_LINES) if log else []
     text = run.asked().redactor().text(upstream_issue.to_markdown(story, row, lines))

@@ -46,14 +46,14 @@ class PastRun:
         An entry for each record, then for each cell whose last word can't be read or was never
         said; and what is wrong with the files.
         """
-        lines, troubles = self._lines()
+        lines, troubles = self._lines(wanted)
         if isinstance(self._asked, str):
             troubles.append(self._asked)
         last = {line.cell_id: line for line in lines}
         entries = [
             self._entry(line, is_last=last[line.cell_id] is line)
             for line in lines
-            if isinstance(line, Record) and wanted(line.cell_id)
+            if isinstance(line, Record)
         ]
         told = {entry.cell_id for entry in entries if entry.is_last}
         silent = [cell_id for cell_id in self.cells if cell_id not in told and wanted(cell_id)]
@@ -67,9 +67,9 @@ class PastRun:
         except ClusterError as error:
             return str(error)
 
-    def _lines(self) -> tuple[Sequence[Record | Damaged], list[str]]:
+    def _lines(self, wanted: Wanted) -> tuple[Sequence[Record | Damaged], list[str]]:
         try:
-            return RunDirectory(self.path).records.lines(), []
+            return [*RunDirectory(self.path).records.lines_of(wanted)], []
         except ClusterError as error:
             return (), [str(error)]
 

@@ -4,7 +4,7 @@ import contextlib
 import json
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from pathlib import Path
@@ -91,6 +91,15 @@ class RecordFile:
                 return ()
             now = self.path.stat()
             return _lines(self.path, (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns))
+
+    def lines_of(self, wanted: Callable[[str], bool]) -> Iterator[Record | Damaged]:
+        """Only of such cells, by their ids, and what names no cell; the rest is not checked."""
+        with self._readable():
+            lines = _whole_lines(self.path) if self.path.exists() else []
+        for number, line in enumerate(lines, start=1):
+            named = _cell_named_in(line)
+            if named is None or wanted(named):
+                yield _read(line, f"line {number} of {self.path}")
 
     def parts(self, adapter: pydantic.TypeAdapter[Part]) -> Iterator[Part]:
         """Of every line that has it: the part that *adapter* takes, and no check of the rest."""

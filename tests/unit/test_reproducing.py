@@ -329,6 +329,13 @@ def test_a_cell_that_was_never_tried_has_nothing_to_reproduce(
         assert "was never tried" in " ".join(capsys.readouterr().err.split())
 
 
+def test_of_a_cell_that_passed_there_is_no_issue(capsys: pytest.CaptureFixture[str]) -> None:
+    a_run(DROPPED, a_report(target=groups("TRITON_ATTN")))
+
+    assert answer(["issue", "latest", DROPPED.id]) == 2
+    assert "passed, so there is nothing to tell" in " ".join(capsys.readouterr().err.split())
+
+
 def test_an_issue_has_what_vllm_s_people_ask_for() -> None:
     a_run(DROPPED, a_report(versions={"vllm": "0.32.0", "torch": "2.13.0"}))
 

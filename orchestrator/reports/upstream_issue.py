@@ -101,7 +101,8 @@ def _bug(story: Story, row: CellRow) -> Iterator[str]:
     if row.failure is not None:
         where = f" in {row.failure.phase}" if row.failure.phase else ""
         yield f"What is wrong{where}: {prose(row.failure.cause)}"
-    yield from (f"- {prose(reason)}" for reason in row.reasons)
+    said = row.failure.cause if row.failure else ""
+    yield from (f"- {prose(reason)}" for reason in row.reasons if reason not in said)
 
 
 def _reproduced(story: Story) -> Iterator[str]:
@@ -118,8 +119,8 @@ def _reproduced(story: Story) -> Iterator[str]:
     yield ""
     variables = plain.variables(cell)
     lines = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
-    install = " ".join(map(shlex.quote, plain.installs(cell.build)))
-    yield block("\n".join([f"uv pip install {install}", *lines, "python program.py"]))
+    install = shlex.join(["uv", "pip", "install", *plain.installs(cell.build)])
+    yield block("\n".join([install, *lines, "python program.py"]))
     models = dict(story.ingredients.models)
     if models:
         yield "\nThe model is a configuration without weights:"

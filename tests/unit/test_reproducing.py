@@ -347,7 +347,7 @@ def test_an_issue_has_what_vllm_s_people_ask_for() -> None:
         assert f"### {part}" in issue
     assert "| target.attention\\_backend | TRITON\\_ATTN | CPU\\_ATTN | dropped |" in issue
     assert "- torch: `2.13.0`" in issue
-    assert "uv pip install vllm==0.32.0" in issue
+    assert "uv pip install --torch-backend auto vllm==0.32.0" in issue
     [found] = re.findall(r"^```python\n(.*?)^```$", issue, re.DOTALL | re.MULTILINE)
     assert run_program(found).returncode == 0
 

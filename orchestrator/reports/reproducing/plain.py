@@ -58,9 +58,10 @@ def variables(cell: Cell) -> dict[str, str]:
 
 
 def installs(build: BuildSpec) -> list[str]:
-    """Requirements, for people."""
+    """Words for uv, for people."""
     vllm = f"{build.distribution}=={build.release}" if build.release else str(build.wheel)
-    return [vllm, *build.extra_requirements]
+    backend = requirements.torch_backend(build)
+    return ["--torch-backend", backend, vllm, *build.extra_requirements]
 
 
 def _models(ingredients: Ingredients) -> Iterator[str]:
